@@ -1,6 +1,7 @@
 package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
@@ -46,6 +47,8 @@ final class Checker {
   static final String PRIVATE_LEAKED = "a private message went to another party";
   static final String TOLD_EARLY = "a share was reported before it was on disk";
   static final String USED_EARLY = "a share was used before all had stored theirs";
+  static final String NOT_SIGNED = "the coordinator has a signature that nobody made";
+  static final String NOT_STORED = "the coordinator uses shares that nobody stored";
   static final String OLD_SHARE = "a share of an older epoch was used";
 
   private final Setting setting;
@@ -200,17 +203,7 @@ final class Checker {
     if (epoch < of(party).using.getOrDefault(key, 0)) {
       violated(OLD_SHARE, party, order.session());
     }
-    boolean storedByAll =
-        orders.values().stream()
-            .filter(each -> each.order().getKey().equals(key) && each.makesEpoch() == epoch)
-            .anyMatch(
-                made ->
-                    made.parties().stream()
-                        .allMatch(
-                            each ->
-                                setting.isCorrupt(each)
-                                    || of(each).stored.contains(made.session())));
-    if (!storedByAll) {
+    if (!isStored(key, epoch)) {
       violated(USED_EARLY, party, order.session());
     }
   }
@@ -422,6 +415,57 @@ final class Checker {
           .computeIfAbsent(keyOf(order), _ -> new TreeSet<>())
           .addAll(abort.getCulpritsList());
     }
+  }
+
+  // ---- the coordinator -------------------------------------------------------------------------
+
+  /** A session has ended for the replica that follows it. */
+  void ended(Ordered order, SessionOutcome outcome) {
+    switch (outcome) {
+      case SessionOutcome.Signed signed -> {
+        if (!isSigned(order.session())) {
+          violated(NOT_SIGNED, name(order.session()));
+        }
+        convicted(signed.culprits(), order);
+      }
+      case SessionOutcome.Aborted aborted -> convicted(aborted.culprits(), order);
+      case SessionOutcome.Created created -> {
+        int epoch = created.keyPublic().getEpoch();
+        if (!isStored(order.order().getKey(), epoch)) {
+          violated(NOT_STORED, name(order.session()));
+        }
+      }
+      default -> {}
+    }
+  }
+
+  private void convicted(Set<Integer> culprits, Ordered order) {
+    for (int culprit : culprits) {
+      if (!setting.isCorrupt(culprit)) {
+        violated(
+            HONEST_CONVICTED,
+            Identities.party(culprit) + " by the coordinator in " + name(order.session()));
+      }
+    }
+  }
+
+  /** The coordinator excludes a party whose store went back. */
+  void wentBackForCoordinator(int party) {
+    if (setting.isSound(party)) {
+      violated(HONEST_CONVICTED, Identities.party(party) + " went back for the coordinator");
+    }
+  }
+
+  /** Whether all honest parties of a session that makes an epoch have said that they stored it. */
+  private boolean isStored(String key, int epoch) {
+    return orders.values().stream()
+        .filter(each -> each.order().getKey().equals(key) && each.makesEpoch() == epoch)
+        .anyMatch(
+            made ->
+                made.parties().stream()
+                    .allMatch(
+                        each ->
+                            setting.isCorrupt(each) || of(each).stored.contains(made.session())));
   }
 
   // ---- the end ---------------------------------------------------------------------------------

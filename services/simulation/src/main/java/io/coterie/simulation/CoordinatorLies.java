@@ -1,6 +1,5 @@
 package io.coterie.simulation;
 
-import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.ArrayList;
 import java.util.List;
@@ -49,7 +48,7 @@ final class CoordinatorLies {
   }
 
   private boolean tell(Lie lie, Chance chance) {
-    SimulatedCoordinator.Key key = coordinator.anyKey();
+    SimulatedKey key = coordinator.anyKey();
     return switch (lie) {
       case REPLAYS_ORDER -> replay(chance);
       case ORDERS_TWICE -> orderTwice(chance);
@@ -60,7 +59,7 @@ final class CoordinatorLies {
         yield true;
       }
       case ORDERS_FORBIDDEN -> {
-        SimulatedCoordinator.Key bls = coordinator.key(World.BLS_KEY);
+        SimulatedKey bls = coordinator.key(World.BLS_KEY);
         String id = coordinator.requestId();
         coordinator.sign(
             coordinator.request(id, bls, chance.bytes(Intents.TOO_LONG), true),
@@ -88,15 +87,14 @@ final class CoordinatorLies {
   }
 
   private boolean orderTwice(Chance chance) {
-    List<SimulatedCoordinator.Request> random =
+    List<SigningRequest> random =
         coordinator.requests().stream()
             .filter(request -> request.key().scheme != Scheme.SCHEME_BLS12381)
             .toList();
     if (random.isEmpty()) {
       return false;
     }
-    SimulatedCoordinator.Request request =
-        chance.perMille(300) ? random.getLast() : chance.any(random);
+    SigningRequest request = chance.perMille(300) ? random.getLast() : chance.any(random);
     coordinator.sign(request, coordinator.quorum(request.key()));
     return true;
   }
@@ -105,31 +103,23 @@ final class CoordinatorLies {
     if (coordinator.requests().isEmpty()) {
       return false;
     }
-    SimulatedCoordinator.Request used = chance.any(coordinator.requests());
+    SigningRequest used = chance.any(coordinator.requests());
     coordinator.sign(
         coordinator.request(used.id(), used.key(), chance.bytes(16), true),
         coordinator.quorum(used.key()));
     return true;
   }
 
-  private boolean equivocate(SimulatedCoordinator.Key key) {
-    SimulatedCoordinator.Request request = coordinator.newRequest(key, true);
+  private boolean equivocate(SimulatedKey key) {
+    SigningRequest request = coordinator.newRequest(key, true);
     List<Integer> parties = coordinator.quorum(key);
     for (int party : parties) {
-      coordinator.send(signing(request, parties), List.of(party));
+      coordinator.send(coordinator.signOrder(request, parties), List.of(party));
     }
     return true;
   }
 
-  private Ordered signing(SimulatedCoordinator.Request request, List<Integer> parties) {
-    return coordinator.ordered(
-        coordinator.signOrder(request, Protocol.Operation.SIGN, parties),
-        Ordered.REQUEST + request.id(),
-        request.content(),
-        true);
-  }
-
-  private boolean orderOtherEpoch(SimulatedCoordinator.Key key, Chance chance) {
+  private boolean orderOtherEpoch(SimulatedKey key, Chance chance) {
     int epoch = SimulatedCoordinator.known(key).getEpoch();
     int other = epoch > 1 && chance.perMille(700) ? epoch - 1 : epoch + 1;
     coordinator.sign(coordinator.newRequest(key, true), coordinator.quorum(key), other);
@@ -137,7 +127,7 @@ final class CoordinatorLies {
   }
 
   /** Orders a signature with shares that are being made. */
-  void orderEarly(SimulatedCoordinator.Key key, Chance chance) {
+  void orderEarly(SimulatedKey key, Chance chance) {
     int epoch = SimulatedCoordinator.known(key).getEpoch() + 1;
     coordinator
         .world()
@@ -159,9 +149,9 @@ final class CoordinatorLies {
     return true;
   }
 
-  private boolean orderSome(SimulatedCoordinator.Key key) {
+  private boolean orderSome(SimulatedKey key) {
     List<Integer> parties = coordinator.quorum(key);
-    Ordered order = signing(coordinator.newRequest(key, true), parties);
+    Ordered order = coordinator.signOrder(coordinator.newRequest(key, true), parties);
     List<Integer> some = new ArrayList<>(parties);
     some.removeLast();
     coordinator.send(order, some);

@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.trust.Member;
 import java.util.ArrayList;
@@ -109,12 +110,27 @@ final class Liar {
     return switch (message.getBodyCase()) {
       case ENVELOPE -> envelope(to, body, message.getEnvelope(), broadcast);
       case CLAIM_COUNT, CLAIM_MEMORY -> ledger(body, message);
+      case REPORT -> report(to, body, message.getReport());
       default -> lies(Lie.WITHHOLDS) ? told(Lie.WITHHOLDS, List.of()) : List.of(body);
     };
   }
 
   private boolean lies(Lie lie) {
     return chance.perMille(perMille) && faults.strikes(lie.label());
+  }
+
+  /** Of a share that it has stored it tells some, and others that it has none. */
+  private List<byte[]> report(Member to, byte[] body, SessionReport report) {
+    boolean ofShare = report.getCompleted().hasKeyPublic() && to.role() == Member.Role.PARTY;
+    Lie lie = ofShare && chance.perMille(700) ? Lie.DECLINES_FALSELY : Lie.WITHHOLDS;
+    if (!lies(lie)) {
+      return List.of(body);
+    }
+    return told(
+        lie,
+        lie == Lie.WITHHOLDS
+            ? List.of()
+            : List.of(PartyNetwork.declined(new SessionId(report.getSessionId())).toByteArray()));
   }
 
   private List<byte[]> ledger(byte[] body, PartyMessage message) {

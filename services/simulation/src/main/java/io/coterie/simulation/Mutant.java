@@ -1,7 +1,7 @@
 package io.coterie.simulation;
 
 /**
- * A rule that is taken out of the honest parties on purpose: a simulation that does not miss it
+ * A rule that is taken out of the honest parties, or of the coordinator, on purpose: a simulation that does not miss it
  * checks nothing.
  */
 enum Mutant {
@@ -50,9 +50,13 @@ enum Mutant {
   /** A share that a peer says it has none of is never taken up again. */
   LOSES_ABANDONED_SHARES(Ending.SPLIT),
   /** A new process does not take up shares that are not decided. */
-  RESUMES_NOTHING(Ending.SPLIT),
+  RESUMES_NOTHING(Ending.NO_PROGRESS),
   /** The audit trail does not say which session was accepted. */
-  AUDITS_NO_SESSION(Ending.AUDIT_BROKEN);
+  AUDITS_NO_SESSION(Ending.AUDIT_BROKEN),
+  /** The coordinator takes the first contribution for the signature. */
+  COMBINES_EARLY(Checker.NOT_SIGNED),
+  /** The time of a session is never up for the coordinator. */
+  WAITS_FOREVER(Ending.NO_END);
 
   private final String violation;
 

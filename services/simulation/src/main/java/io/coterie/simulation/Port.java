@@ -78,6 +78,31 @@ final class Port {
             }));
   }
 
+  /** Takes the place of a method of a port that has no other. */
+  @FunctionalInterface
+  interface Only {
+    @Nullable Object call(Object[] arguments);
+  }
+
+  /**
+   * A port that has a few methods alone.
+   *
+   * @param methods by name; any other one fails
+   */
+  static <T> T only(Class<T> type, Map<String, Only> methods) {
+    return type.cast(
+        Proxy.newProxyInstance(
+            type.getClassLoader(),
+            new Class<?>[] {type},
+            (_, method, given) -> {
+              Only only = methods.get(method.getName());
+              if (only == null) {
+                throw new UnsupportedOperationException(method.getName());
+              }
+              return only.call(given == null ? new Object[0] : given);
+            }));
+  }
+
   private static boolean isDefault(Method method, Object port) throws NoSuchMethodException {
     return port.getClass().getMethod(method.getName(), method.getParameterTypes()).isDefault();
   }

@@ -4,10 +4,14 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.ObservedSession;
+import io.coterie.coordinator.session.SessionOutcome;
+import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.Protocol;
-import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -15,14 +19,15 @@ import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionCancel;
-import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
@@ -46,18 +51,19 @@ final class SimulatedCoordinator {
   /** Decides about what is being done now. */
   private Chance chance;
 
-  /** Of each replica. */
-  private final List<SecureChannel> channels = new ArrayList<>();
+  private final List<Replica> replicas = new ArrayList<>();
 
   /** The replica that gave each order first. */
   private final Map<ByteString, SecureChannel> givers = new HashMap<>();
 
-  private final Map<String, Key> keys = new LinkedHashMap<>();
+  /** Sessions that a replica follows, and that have not ended for it. */
+  private final Set<Ordered> followed = new LinkedHashSet<>();
+
+  private final Map<String, SimulatedKey> keys = new LinkedHashMap<>();
   private final List<Ordered> orders = new ArrayList<>();
-  private final List<Request> requests = new ArrayList<>();
+  private final List<SigningRequest> requests = new ArrayList<>();
   private final List<Stock> stock = new ArrayList<>();
   private final LedgerMemory ledgers;
-  private final Map<ByteString, Map<Member, List<ByteString>>> made = new HashMap<>();
 
   /** Of each reshare. */
   private final Map<ByteString, List<Integer>> receiversOf = new HashMap<>();
@@ -66,50 +72,24 @@ final class SimulatedCoordinator {
   private boolean honest;
   private int renewals;
 
-  /** A key that the parties have. */
-  static final class Key {
-    final String name;
-    final Scheme scheme;
-
-    /** Public data in the latest epoch that a party has said it uses; null before. */
-    @Nullable KeyPublic current;
-
-    /** Ids of the parties that hold a share of it. */
-    List<Integer> holders = List.of();
-
-    /** The latest epoch's users. */
-    final Set<Integer> users = new TreeSet<>();
-
-    Key(String name, Scheme scheme) {
-      this.name = name;
-      this.scheme = scheme;
-    }
-
-    Protocol protocol(Protocol.Operation operation) {
-      return Protocol.of(scheme, operation).orElseThrow();
-    }
-  }
-
-  /** A wish of the requester for a signature. */
-  record Request(String id, Key key, SignedIntent intent, ByteString content, boolean allowed) {}
-
   /** A presignature that the parties have. */
-  record Stock(Key key, int epoch, List<Integer> parties, ByteString id) {}
+  record Stock(
+      Replica replica, SimulatedKey key, int epoch, List<Integer> parties, ByteString id) {}
 
   /**
-   * @param replicas that share what they know
+   * @param members the replicas, which share what they know
    */
-  SimulatedCoordinator(World world, List<Member> replicas) {
+  SimulatedCoordinator(World world, List<Member> members) {
     this.world = world;
     this.chance = world.chance().part("coordinator");
     this.honest = !world.setting().has(Plague.LYING_COORDINATOR);
     this.lies = new CoordinatorLies(this);
     this.ledgers = new LedgerMemory(world.coverage(), !honest && chance.perMille(500));
-    for (Member replica : replicas) {
-      SecureChannel channel = world.network().channel(replica);
-      channels.add(channel);
-      channel.onMessage(message -> receive(channel, message));
-      channel.start();
+    for (Member member : members) {
+      Replica replica =
+          new Replica(world, member, ledgers, world.checker()::wentBackForCoordinator);
+      replicas.add(replica);
+      replica.start(this::receive);
     }
   }
 
@@ -123,15 +103,15 @@ final class SimulatedCoordinator {
     return world;
   }
 
-  Key key(String name) {
-    Key key = keys.get(name);
+  SimulatedKey key(String name) {
+    SimulatedKey key = keys.get(name);
     if (key == null) {
       throw new IllegalStateException("no key " + name);
     }
     return key;
   }
 
-  Collection<Key> keys() {
+  Collection<SimulatedKey> keys() {
     return keys.values();
   }
 
@@ -139,47 +119,45 @@ final class SimulatedCoordinator {
 
   /** Has all parties make a key. */
   void createKey(String name, Scheme scheme) {
-    Key key = new Key(name, scheme);
+    SimulatedKey key = new SimulatedKey(name, scheme);
     key.holders = everybody();
     keys.put(name, key);
     SignedIntent intent =
         Identities.intents()
             .sign(Intents.key(requestId(), name, scheme, world.setting(), world.now()));
-    Order.Builder order =
-        order(
-                key.protocol(Protocol.Operation.KEYGEN),
-                name,
-                1,
-                world.setting().threshold(),
-                everybody(),
-                20)
-            .setSignedIntent(intent);
-    give(order, "key " + name, content(intent), true);
+    give(
+        new SessionPlan.Work.Keygen(),
+        key,
+        1,
+        world.setting().threshold(),
+        everybody(),
+        20,
+        intent,
+        new Ordered.Cause("key " + name, content(intent), true));
   }
 
   /** Has the parties of a key replace their shares. */
-  Ordered refresh(Key key) {
+  Ordered refresh(SimulatedKey key) {
     KeyPublic current = known(key);
     SignedIntent intent =
         Identities.intents().sign(Intents.refresh(requestId(), current, key.scheme, world.now()));
-    Order.Builder order =
-        order(
-                key.protocol(Protocol.Operation.REFRESH),
-                key.name,
-                current.getEpoch(),
-                current.getThreshold(),
-                key.holders,
-                20)
-            .setSignedIntent(intent);
     renewals++;
-    return give(order, "refresh " + renewals, content(intent), true);
+    return give(
+        new SessionPlan.Work.Refresh(current),
+        key,
+        current.getEpoch(),
+        current.getThreshold(),
+        key.holders,
+        20,
+        intent,
+        new Ordered.Cause("refresh " + renewals, content(intent), true));
   }
 
   /**
    * Has a key shared anew: without one of its parties, or with all again. Enough honest parties
    * stay, and the corrupt ones are fewer than the threshold.
    */
-  private void reshare(Key key) {
+  private void reshare(SimulatedKey key) {
     Setting setting = world.setting();
     KeyPublic current = known(key);
     List<Integer> receivers = everybody();
@@ -200,25 +178,23 @@ final class SimulatedCoordinator {
                     requestId(), current, key.scheme, threshold, receivers, world.now()));
     Set<Integer> members = new TreeSet<>(key.holders);
     members.addAll(receivers);
-    Order.Builder order =
-        order(
-                key.protocol(Protocol.Operation.RESHARE),
-                key.name,
-                current.getEpoch(),
-                threshold,
-                List.copyOf(members),
-                20)
-            .addAllDealers(key.holders)
-            .setKeyPublic(current)
-            .setSignedIntent(intent);
     renewals++;
-    Ordered ordered = give(order, "reshare " + renewals, content(intent), true);
+    Ordered ordered =
+        give(
+            new SessionPlan.Work.Reshare(current, key.holders, receivers),
+            key,
+            current.getEpoch(),
+            threshold,
+            List.copyOf(members),
+            20,
+            intent,
+            new Ordered.Cause("reshare " + renewals, content(intent), true));
     receiversOf.put(ordered.session(), receivers);
     world.coverage().count("work RESHARE");
   }
 
   /** Orders a signature of something new. */
-  Ordered sign(Key key, List<Integer> parties) {
+  Ordered sign(SimulatedKey key, List<Integer> parties) {
     return sign(newRequest(key, true), parties);
   }
 
@@ -227,8 +203,8 @@ final class SimulatedCoordinator {
    *
    * @param signed whether it has signed it, and not somebody else
    */
-  Request newRequest(Key key, boolean signed) {
-    Request request = request(requestId(), key, chance.bytes(16), signed);
+  SigningRequest newRequest(SimulatedKey key, boolean signed) {
+    SigningRequest request = request(requestId(), key, chance.bytes(16), signed);
     if (signed) {
       requests.add(request);
     }
@@ -236,55 +212,76 @@ final class SimulatedCoordinator {
   }
 
   /** A wish of the requester, or what somebody says is one. */
-  Request request(String id, Key key, byte[] payload, boolean signed) {
+  SigningRequest request(String id, SimulatedKey key, byte[] payload, boolean signed) {
     SignedIntent intent =
         (signed ? Identities.intents() : Identities.forgedIntents())
             .sign(Intents.signing(id, known(key), key.scheme, payload, world.now()));
     boolean allowed = signed && payload.length < Intents.TOO_LONG;
-    return new Request(id, key, intent, content(intent), allowed);
+    return new SigningRequest(
+        id, key, intent, new Ordered.Cause(Ordered.REQUEST + id, content(intent), allowed));
   }
 
-  Ordered sign(Request request, List<Integer> parties) {
+  Ordered sign(SigningRequest request, List<Integer> parties) {
     return sign(request, parties, known(request.key()).getEpoch());
   }
 
-  Ordered sign(Request request, List<Integer> parties, int epoch) {
-    Order.Builder order = signOrder(request, Protocol.Operation.SIGN, parties).setEpoch(epoch);
-    return give(order, Ordered.REQUEST + request.id(), request.content(), request.allowed());
+  Ordered sign(SigningRequest request, List<Integer> parties, int epoch) {
+    return sign(chance.any(replicas), request, parties, epoch, null);
   }
 
-  Order.Builder signOrder(Request request, Protocol.Operation operation, List<Integer> parties) {
-    return order(
-            request.key().protocol(operation),
-            request.key().name,
-            known(request.key()).getEpoch(),
-            known(request.key()).getThreshold(),
-            parties,
-            2 + chance.below(8))
-        .setSignedIntent(request.intent());
+  void signPresigned(Stock one, SigningRequest request) {
+    // Its parties have it for that replica.
+    sign(one.replica(), request, one.parties(), one.epoch(), one.id());
   }
 
-  void signPresigned(Stock one, Request request) {
-    Order.Builder order =
-        signOrder(request, Protocol.Operation.SIGN_PRESIGNED, one.parties())
-            .setEpoch(one.epoch())
-            .setPresignatureId(one.id());
-    give(order, Ordered.REQUEST + request.id(), request.content(), request.allowed());
+  private Ordered sign(
+      Replica replica,
+      SigningRequest request,
+      List<Integer> parties,
+      int epoch,
+      @Nullable ByteString presignature) {
+    KeyPublic current = known(request.key());
+    return give(
+        replica,
+        new SessionPlan.Work.Sign(request.toSign(current), current, presignature),
+        request.key(),
+        epoch,
+        current.getThreshold(),
+        parties,
+        2 + chance.below(8),
+        request.intent(),
+        request.cause());
   }
 
-  private void presign(Key key) {
+  /** An order of a signature, for a lie: no replica follows it. */
+  Ordered signOrder(SigningRequest request, List<Integer> parties) {
+    KeyPublic current = known(request.key());
+    Instant deadline = world.now().plusSeconds(2 + chance.below(8));
+    Order order =
+        Order.newBuilder()
+            .setCoordinatorNonce(ByteString.copyFrom(chance.bytes(32)))
+            .setProtocol(request.key().protocol(Protocol.Operation.SIGN).id())
+            .setKey(request.key().name)
+            .setEpoch(current.getEpoch())
+            .setThreshold(current.getThreshold())
+            .addAllSigningSet(parties)
+            .setDeadline(Intents.timestamp(deadline))
+            .setSignedIntent(request.intent())
+            .build();
+    return ordered(order.toByteString(), request.cause());
+  }
+
+  private void presign(SimulatedKey key) {
     KeyPublic current = known(key);
-    Order.Builder order =
-        order(
-                key.protocol(Protocol.Operation.PRESIGN),
-                key.name,
-                current.getEpoch(),
-                current.getThreshold(),
-                quorum(key),
-                2 + chance.below(8))
-            .setPresignatureCount(1 + chance.below(2))
-            .setCoordinatorIncarnation(ByteString.copyFrom(new byte[16]));
-    give(order, "", ByteString.EMPTY, true);
+    give(
+        new SessionPlan.Work.Presign(KeyTarget.SELF, 1 + chance.below(2)),
+        key,
+        current.getEpoch(),
+        current.getThreshold(),
+        quorum(key),
+        2 + chance.below(8),
+        null,
+        Ordered.Cause.NONE);
   }
 
   /**
@@ -298,7 +295,7 @@ final class SimulatedCoordinator {
       lies.tellOne(own);
       return;
     }
-    Key key = anyKey();
+    SimulatedKey key = anyKey();
     boolean random = key.scheme != Scheme.SCHEME_BLS12381;
     int choice = chance.below(20);
     if (choice == 0 && renewals < MOST_RENEWALS) {
@@ -324,7 +321,7 @@ final class SimulatedCoordinator {
 
   /** Goes on with a request whose sessions are over without a signature. */
   private void retry() {
-    Request request = chance.any(requests);
+    SigningRequest request = chance.any(requests);
     List<Ordered> sessions =
         orders.stream().filter(o -> o.request().equals(Ordered.REQUEST + request.id())).toList();
     boolean over =
@@ -344,7 +341,7 @@ final class SimulatedCoordinator {
     return orders;
   }
 
-  List<Request> requests() {
+  List<SigningRequest> requests() {
     return requests;
   }
 
@@ -363,58 +360,104 @@ final class SimulatedCoordinator {
         PartyMessage.newBuilder()
             .setCancel(SessionCancel.newBuilder().setSessionId(order.session()))
             .build();
-    send(chance.any(channels), cancel, order.parties());
+    send(chance.any(replicas).channel(), cancel, order.parties());
   }
 
   // ---- orders ----------------------------------------------------------------------------------
 
-  private Order.Builder order(
-      Protocol protocol, String key, int epoch, int threshold, List<Integer> parties, int seconds) {
-    return Order.newBuilder()
-        .setCoordinatorNonce(ByteString.copyFrom(chance.bytes(32)))
-        .setProtocol(protocol.id())
-        .setKey(key)
-        .setEpoch(epoch)
-        .setThreshold(threshold)
-        .addAllSigningSet(parties)
-        .setDeadline(Intents.timestamp(world.now().plus(Duration.ofSeconds(seconds))));
+  private Ordered give(
+      SessionPlan.Work work,
+      SimulatedKey key,
+      int epoch,
+      int threshold,
+      List<Integer> parties,
+      int seconds,
+      @Nullable SignedIntent intent,
+      Ordered.Cause cause) {
+    return give(chance.any(replicas), work, key, epoch, threshold, parties, seconds, intent, cause);
   }
 
-  private Ordered give(Order.Builder order, String request, ByteString content, boolean allowed) {
-    Ordered ordered = ordered(order, request, content, allowed);
-    send(ordered, ordered.parties());
+  /** Has a replica order a session and follow it. */
+  private Ordered give(
+      Replica replica,
+      SessionPlan.Work work,
+      SimulatedKey key,
+      int epoch,
+      int threshold,
+      List<Integer> parties,
+      int seconds,
+      @Nullable SignedIntent intent,
+      Ordered.Cause cause) {
+    Duration time = Duration.ofSeconds(seconds);
+    ObservedSession session =
+        replica.start(
+            new SessionPlan(
+                work,
+                key.scheme,
+                key.name,
+                epoch,
+                threshold,
+                intent,
+                members(parties),
+                world.now().plus(time),
+                TraceContext.create(chance)));
+    Ordered ordered = ordered(session.order(), cause);
+    givers.put(ordered.session(), replica.channel());
+    world.trace().line(replica.channel().self().name() + " orders " + ordered);
+    followed.add(ordered);
+    session.endWithin(time).thenAccept(outcome -> ended(replica, key, ordered, outcome));
     return ordered;
   }
 
+  private List<Member> members(Collection<Integer> parties) {
+    return parties.stream()
+        .map(id -> world.network().roster().byPartyId(id).orElseThrow())
+        .toList();
+  }
+
   /** An order exists; nobody has it. */
-  Ordered ordered(Order.Builder builder, String request, ByteString content, boolean allowed) {
-    Order order = builder.build();
-    ByteString session = SessionId.ofOrder(order.toByteString()).bytes();
-    Ordered ordered = new Ordered(orders.size() + 1, session, order, request, content, allowed);
+  Ordered ordered(ByteString bytes, Ordered.Cause cause) {
+    Ordered ordered = Ordered.of(orders.size() + 1, bytes, cause);
     orders.add(ordered);
     world.checker().ordered(ordered);
     return ordered;
   }
 
+  /** A session that a replica follows has ended for it. */
+  private void ended(Replica replica, SimulatedKey key, Ordered ordered, SessionOutcome outcome) {
+    followed.remove(ordered);
+    String label = outcome.getClass().getSimpleName();
+    world.trace().line(replica.channel().self().name() + ": " + label + " of " + ordered);
+    world.coverage().count("outcome " + label);
+    world.checker().ended(ordered, outcome);
+    if (outcome instanceof SessionOutcome.Presigned presigned) {
+      for (ByteString id : presigned.ids()) {
+        stock.add(new Stock(replica, key, ordered.order().getEpoch(), ordered.parties(), id));
+      }
+    }
+  }
+
+  /** Sessions that a replica follows, and that have not ended for it. */
+  Collection<Ordered> followed() {
+    return followed;
+  }
+
   void send(Ordered order, Collection<Integer> to) {
-    SecureChannel channel = chance.any(channels);
+    SecureChannel channel = chance.any(replicas).channel();
     SecureChannel first = givers.putIfAbsent(order.session(), channel);
     String does = first == null ? " orders " : channel.equals(first) ? " repeats " : " takes over ";
     if (first != null && !channel.equals(first)) {
       world.coverage().count("fault TAKEN_OVER");
     }
     world.trace().line(channel.self().name() + does + order + " to " + to);
-    send(channel, PartyMessage.newBuilder().setOrder(order.order().toByteString()).build(), to);
+    send(channel, PartyMessage.newBuilder().setOrder(order.bytes()).build(), to);
   }
 
-  private static void send(SecureChannel channel, PartyMessage message, Collection<Integer> to) {
-    channel.broadcast(
-        to.stream().map(id -> channel.roster().byPartyId(id).orElseThrow()).toList(),
-        message.toByteArray(),
-        SecureChannel.SendOptions.online(null));
+  private void send(SecureChannel channel, PartyMessage message, Collection<Integer> to) {
+    channel.broadcast(members(to), message.toByteArray(), SecureChannel.SendOptions.online(null));
   }
 
-  static KeyPublic known(Key key) {
+  static KeyPublic known(SimulatedKey key) {
     KeyPublic current = key.current;
     if (current == null) {
       throw new IllegalStateException("nobody uses " + key.name);
@@ -439,12 +482,12 @@ final class SimulatedCoordinator {
   }
 
   /** The ECDSA key more often than the others: most rules are about it. */
-  Key anyKey() {
+  SimulatedKey anyKey() {
     return chance.perMille(300) ? key(World.ECDSA_KEY) : chance.any(List.copyOf(keys.values()));
   }
 
   /** As many parties of a key as must sign together. */
-  List<Integer> quorum(Key key) {
+  List<Integer> quorum(SimulatedKey key) {
     List<Integer> all = new ArrayList<>(key.holders);
     Collections.shuffle(all, new Random(chance.nextLong()));
     return all.subList(0, known(key).getThreshold()).stream().sorted().toList();
@@ -452,34 +495,22 @@ final class SimulatedCoordinator {
 
   // ---- what the parties say --------------------------------------------------------------------
 
-  private void receive(SecureChannel channel, InboundMessage message) {
+  /** Beside what the replica makes of a message: which epoch the parties use. */
+  private void receive(InboundMessage message) {
     PartyMessage body;
     try {
       body = PartyMessage.parseFrom(message.body());
     } catch (InvalidProtocolBufferException e) {
       throw new IllegalStateException(e);
     }
-    if (body.hasClaimCount()) {
-      ledgers.answer(channel, message.sender(), body.getClaimCount());
-    } else if (body.hasReport()) {
-      reported(message.sender(), body.getReport());
-    }
-  }
-
-  private void reported(Member sender, SessionReport report) {
-    if (!report.hasCompleted()) {
-      return;
-    }
-    Completed completed = report.getCompleted();
+    Completed completed = body.getReport().getCompleted();
     if (completed.hasKeyPublic() && completed.getActive()) {
-      uses(sender, report.getSessionId(), completed.getKeyPublic());
-    } else if (completed.getPresignatureIdsCount() > 0) {
-      presigned(sender, report.getSessionId(), completed.getPresignatureIdsList());
+      uses(message.sender(), body.getReport().getSessionId(), completed.getKeyPublic());
     }
   }
 
   private void uses(Member sender, ByteString session, KeyPublic keyPublic) {
-    Key key = keys.get(keyPublic.getKeyId());
+    SimulatedKey key = keys.get(keyPublic.getKeyId());
     if (key == null) {
       return;
     }
@@ -491,18 +522,6 @@ final class SimulatedCoordinator {
     }
     if (keyPublic.getEpoch() == known(key).getEpoch()) {
       key.users.add(sender.partyId());
-    }
-  }
-
-  private void presigned(Member sender, ByteString session, List<ByteString> ids) {
-    Ordered order = world.checker().order(session);
-    Map<Member, List<ByteString>> said = made.computeIfAbsent(session, _ -> new HashMap<>());
-    said.put(sender, ids);
-    if (said.size() == order.parties().size() && Set.copyOf(said.values()).size() == 1) {
-      Key key = key(order.order().getKey());
-      for (ByteString id : ids) {
-        stock.add(new Stock(key, order.order().getEpoch(), order.parties(), id));
-      }
     }
   }
 }

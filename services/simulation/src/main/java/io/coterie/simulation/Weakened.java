@@ -1,6 +1,9 @@
 package io.coterie.simulation;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.MpcSession;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
@@ -9,7 +12,9 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.RejectReason;
+import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -326,5 +331,37 @@ final class Weakened {
         .addCulprits(sender)
         .setAdvice(Advice.ADVICE_EXCLUDE_PARTY)
         .build();
+  }
+
+  /** The core of a coordinator. */
+  static MpcCore observer(MpcCore core, Mutant mutant) {
+    return mutant == Mutant.COMBINES_EARLY
+        ? Port.with(
+            MpcCore.class,
+            core,
+            Map.of(
+                "observe",
+                (real, given) ->
+                    Port.with(
+                        MpcSession.class,
+                        (MpcSession) Objects.requireNonNull(real.call(given)),
+                        Map.of(
+                            "handle",
+                            (heard, envelope) ->
+                                combined(
+                                    (SessionConfig) given[0],
+                                    (Step) Objects.requireNonNull(heard.call(envelope)))))))
+        : core;
+  }
+
+  private static Step combined(SessionConfig config, Step step) {
+    return step.hasWaiting()
+        ? Step.newBuilder()
+            .setDone(
+                Done.newBuilder()
+                    .setSignature(
+                        ByteString.copyFrom(Identities.hash(config.getPayload().toByteArray()))))
+            .build()
+        : step;
   }
 }
