@@ -108,7 +108,7 @@ enum Message<S: Scheme> {
         report: Report,
     },
     /// "I have not, and never will."
-    Declined {
+    Forsaken {
         from: u32,
         to: u32,
         session: Name,
@@ -121,7 +121,7 @@ impl<S: Scheme> Message<S> {
             Self::Order { to, .. }
             | Self::Envelope { to, .. }
             | Self::Completed { to, .. }
-            | Self::Declined { to, .. } => *to,
+            | Self::Forsaken { to, .. } => *to,
         }
     }
 }
@@ -136,8 +136,8 @@ impl<S: Scheme> Clone for Message<S> {
             Self::Completed { from, to, report } => {
                 Self::Completed { from: *from, to: *to, report: report.clone() }
             }
-            Self::Declined { from, to, session } => {
-                Self::Declined { from: *from, to: *to, session: *session }
+            Self::Forsaken { from, to, session } => {
+                Self::Forsaken { from: *from, to: *to, session: *session }
             }
         }
     }

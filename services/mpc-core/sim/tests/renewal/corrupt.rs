@@ -201,7 +201,7 @@ impl<S: Scheme> Corrupt<S> {
         }
         if self.patient && !self.behaves {
             self.counts(Deceit::Declines);
-            let declines = |to| Message::Declined { from: self.number, to, session: order.session };
+            let declines = |to| Message::Forsaken { from: self.number, to, session: order.session };
             out.extend(others.iter().map(|to| declines(*to)));
         }
         let told: Vec<u32> = match if self.patient { 2 } else { pick(rng, 3) } {
@@ -259,7 +259,7 @@ impl<S: Scheme> Corrupt<S> {
         if self.behaves && asks {
             match self.finished.get(&session).cloned() {
                 Some(statement) => out.push(self.completed(from, &statement)),
-                None => out.push(Message::Declined { from: self.number, to: from, session }),
+                None => out.push(Message::Forsaken { from: self.number, to: from, session }),
             }
         }
     }
@@ -330,7 +330,7 @@ impl<S: Scheme> Corrupt<S> {
         let statement = recent[pick(rng, recent.len())].clone();
         let session = statement.session;
         let number = self.number;
-        let declines = |to| Message::Declined { from: number, to, session };
+        let declines = |to| Message::Forsaken { from: number, to, session };
         match deceit {
             Deceit::KeepsBack | Deceit::TellsSome | Deceit::RunsAgain | Deceit::Restored => return None,
             Deceit::Equivocates => {

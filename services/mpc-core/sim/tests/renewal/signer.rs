@@ -83,13 +83,13 @@ impl<S: Scheme> Held<S> {
 pub struct Store<S: Scheme> {
     pub held: Vec<Held<S>>,
     /// Sessions it has said it will never complete.
-    pub declined: BTreeSet<Name>,
+    pub forsaken: BTreeSet<Name>,
     pub claimed: BTreeSet<Name>,
 }
 
 impl<S: Scheme> Clone for Store<S> {
     fn clone(&self) -> Self {
-        Self { held: self.held.clone(), declined: self.declined.clone(), claimed: self.claimed.clone() }
+        Self { held: self.held.clone(), forsaken: self.forsaken.clone(), claimed: self.claimed.clone() }
     }
 }
 
@@ -112,13 +112,13 @@ impl<S: Scheme> Store<S> {
             .held
             .iter()
             .filter_map(|held| match held.state {
-                State::Abandoned(decliner) => Some(decliner),
+                State::Abandoned(deserter) => Some(deserter),
                 _ => None,
             })
             .collect();
         abandoned.len() < MAX_ABANDONED
             || abandoned.len() < MAX_ABANDONED_IN_ALL
-                && !abandoned.iter().flatten().any(|decliner| members.contains(decliner))
+                && !abandoned.iter().flatten().any(|deserter| members.contains(deserter))
     }
 }
 
@@ -157,7 +157,7 @@ impl<S: Scheme> Signer<S> {
     pub fn new(number: u32, mutant: Mutant) -> Self {
         let held = S::shares().get(&number).map(|share| Held::first(S::reopen(share)));
         let store =
-            Store { held: held.into_iter().collect(), declined: BTreeSet::new(), claimed: BTreeSet::new() };
+            Store { held: held.into_iter().collect(), forsaken: BTreeSet::new(), claimed: BTreeSet::new() };
         let memory = Memory { running: None, early: BTreeMap::new(), candidates: BTreeMap::new() };
         Self { number, pen: Pen::of(number), mutant, store, memory, switches: Vec::new() }
     }
@@ -264,7 +264,7 @@ impl<S: Scheme> Signer<S> {
         let dealt = self.store.active().is_some_and(|held| held.facts.epoch + 1 == facts.epoch);
         let wanted = !self.store.held.iter().any(taken)
             && (!deals || dealt)
-            && !self.store.declined.contains(&session)
+            && !self.store.forsaken.contains(&session)
             && self.store.follows(&members);
         if !wanted {
             self.forget(session);
@@ -324,8 +324,8 @@ impl<S: Scheme> Signer<S> {
             None if !is_candidate && asks => {
                 let next = statement.epoch > self.store.active().map_or(1, |held| held.facts.epoch);
                 if next && self.store.of(session).is_none() {
-                    self.store.declined.insert(session);
-                    out.push(Message::Declined { from: self.number, to: from, session });
+                    self.store.forsaken.insert(session);
+                    out.push(Message::Forsaken { from: self.number, to: from, session });
                 }
             }
             _ => (),
@@ -400,7 +400,7 @@ impl<S: Scheme> Signer<S> {
                 held.state = State::Active(Some(Certificate(proof.clone())));
             }
         }
-        self.store.declined.clear();
+        self.store.forsaken.clear();
         let (store, memory) = (&self.store, &mut self.memory);
         let running = memory.running.take().map(|run| run.order.session);
         memory.candidates.retain(|other, _| store.of(*other).is_some() && Some(*other) != running);
