@@ -2,7 +2,6 @@ package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.SessionOutcome;
-import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
@@ -15,7 +14,6 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
-import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -70,12 +68,6 @@ final class Checker {
     /** Envelopes that its core made. */
     final Map<ByteString, Made> made = new HashMap<>();
 
-    /** How many it had made when its store was last restored. */
-    int madeBefore;
-
-    /** The first request id that it may claim; empty if it was not restored. */
-    String fence = "";
-
     /** Whether it ran twice at a time, and its ledger is two. */
     boolean cloned;
 
@@ -109,10 +101,10 @@ final class Checker {
   /**
    * An envelope of a core.
    *
-   * @param number of it among those of its party, from 1
    * @param recipient 0 for all
+   * @param fence the first request id that the process may claim; empty if there is none
    */
-  private record Made(int number, int round, int recipient) {}
+  private record Made(int round, int recipient, String fence) {}
 
   Checker(Setting setting, Liar liar) {
     this.setting = setting;
@@ -239,10 +231,11 @@ final class Checker {
   /** A party's core made an envelope. */
   void made(SimulatedParty party, Outgoing message) {
     if (!setting.isCorrupt(party.id())) {
-      Map<ByteString, Made> made = of(party.id()).made;
-      made.put(
-          message.getEnvelope(),
-          new Made(made.size() + 1, message.getRound(), message.getRecipient()));
+      of(party.id())
+          .made
+          .put(
+              message.getEnvelope(),
+              new Made(message.getRound(), message.getRecipient(), party.fence()));
     }
   }
 
@@ -258,17 +251,6 @@ final class Checker {
         conduct.forgotten.add(session);
       }
     }
-  }
-
-  /**
-   * A party starts for the first time after {@code restore} has marked its store.
-   *
-   * @param clock of the party
-   */
-  void restored(int party, Instant clock) {
-    Conduct conduct = of(party);
-    conduct.fence = RequestId.first(clock);
-    conduct.madeBefore = conduct.made.size();
   }
 
   /** A party runs twice from now on, for a while. */
@@ -301,7 +283,7 @@ final class Checker {
     if (made.recipient() != 0 && made.recipient() != to.partyId()) {
       violated(PRIVATE_LEAKED, party, session);
     }
-    if (made.number() > conduct.madeBefore && order.isDrawnBefore(conduct.fence)) {
+    if (order.isDrawnBefore(made.fence())) {
       violated(FENCE_PASSED, party, session);
     }
     if (protocol.operation().signs() && made.round() == protocol.lastRound()) {

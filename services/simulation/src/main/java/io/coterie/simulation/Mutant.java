@@ -1,8 +1,8 @@
 package io.coterie.simulation;
 
 /**
- * A rule that is taken out of the honest parties, or of the coordinator, on purpose: a simulation that does not miss it
- * checks nothing.
+ * A rule that is taken out of the honest parties, or of the coordinator, on purpose: a simulation
+ * that does not miss it checks nothing.
  */
 enum Mutant {
   /** The product as it is. */
@@ -49,8 +49,6 @@ enum Mutant {
   USES_OLD_SHARES(Checker.OLD_SHARE),
   /** A share that a peer says it has none of is never taken up again. */
   LOSES_ABANDONED_SHARES(Ending.SPLIT),
-  /** A new process does not take up shares that are not decided. */
-  RESUMES_NOTHING(Ending.NO_PROGRESS),
   /** The audit trail does not say which session was accepted. */
   AUDITS_NO_SESSION(Ending.AUDIT_BROKEN),
   /** The coordinator takes the first contribution for the signature. */

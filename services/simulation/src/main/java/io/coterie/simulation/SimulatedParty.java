@@ -3,6 +3,7 @@ package io.coterie.simulation;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.PayloadKind;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -98,6 +99,12 @@ final class SimulatedParty {
   private int incarnations;
   private int failedCommits;
 
+  /** The first request id that may be claimed, by what is on disk; empty if there is none. */
+  private String fence = "";
+
+  /** The same of each copy. */
+  private final List<String> fences = new ArrayList<>();
+
   /** Whether {@code restore} has marked the store, and no process has opened it since. */
   private boolean marked;
 
@@ -134,6 +141,7 @@ final class SimulatedParty {
     SimulatedParty twin = new SimulatedParty(world, id, name + "-twin-" + number, parent);
     copy(folder, twin.folder);
     twin.clockOffset = clockOffset;
+    twin.fence = fence;
     world.checker().cloned(id);
     return twin;
   }
@@ -157,6 +165,11 @@ final class SimulatedParty {
   /** The store of the process that runs. */
   PartyStore store() {
     return running().store();
+  }
+
+  /** The first request id that may be claimed here since a restore; empty if there was none. */
+  String fence() {
+    return fence;
   }
 
   /** Whether the operator holds a key here. */
@@ -226,7 +239,8 @@ final class SimulatedParty {
     disk.opened();
     if (marked) {
       marked = false;
-      world.checker().restored(id, clock.instant());
+      String here = RequestId.first(clock.instant());
+      fence = here.compareTo(fence) > 0 ? here : fence;
     }
     SimulatedPool pool =
         new SimulatedPool(world.timeline(), means.part("pool"), LIMITS.combineDelay());
@@ -290,6 +304,7 @@ final class SimulatedParty {
     Path copy = folder.resolveSibling(folder.getFileName() + "-copy-" + copies.size());
     copy(folder, copy);
     copies.add(copy);
+    fences.add(fence);
   }
 
   boolean hasCopies() {
@@ -304,6 +319,7 @@ final class SimulatedParty {
    */
   void putBack(Chance own, boolean byRestore) {
     int which = own.below(copies.size());
+    fence = fences.get(which);
     if (byRestore) {
       restore(copies.get(which));
       marked = true;

@@ -215,7 +215,6 @@ final class Weakened {
                   ((KeyShare) given[0]).state() == KeyShare.State.ABANDONED
                       ? CompletableFuture.completedFuture(false)
                       : real.call(given));
-      case RESUMES_NOTHING -> Map.of("undecided", (_, _) -> List.of());
       default -> Map.of();
     };
   }

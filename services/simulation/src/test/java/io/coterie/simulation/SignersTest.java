@@ -133,7 +133,7 @@ class SignersTest {
     double seconds = (System.nanoTime() - started) / 1e9;
     System.out.printf(
         Locale.ROOT,
-        "%,d schedules in %.0f s on %d cores: %,.0f an hour%n",
+        "rate: %,d schedules in %.0f s on %d cores, %,.0f an hour%n",
         seeds.size(),
         seconds,
         Runtime.getRuntime().availableProcessors(),
