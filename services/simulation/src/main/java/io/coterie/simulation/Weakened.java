@@ -138,7 +138,8 @@ final class Weakened {
         null,
         null,
         claim.multiplication(),
-        claim.signedIntent());
+        claim.signedIntent(),
+        claim.again());
   }
 
   // ---- shares ----------------------------------------------------------------------------------
