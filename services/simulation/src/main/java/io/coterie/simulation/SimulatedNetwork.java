@@ -68,7 +68,7 @@ final class SimulatedNetwork {
       this.chance = chance;
     }
 
-    /** What becomes of the next message, by a stream of its own. */
+    /** The fate of the next message, by a stream of its own. */
     Chance fate() {
       return chance.part(Integer.toString(++messages));
     }

@@ -119,7 +119,7 @@ final class Weakened {
     return Map.of("claimOnce", instead, "claimSession", instead);
   }
 
-  /** What is refused for one reason counts as claimed. */
+  /** A claim that is refused for one reason counts as claimed. */
   private static Map<String, Port.Instead> claimed(Outcome refused) {
     return both(
         (real, given) -> real.<Outcome>later(given).thenApply(was -> instead(was, refused)));

@@ -7,7 +7,7 @@ import io.coterie.platform.ledger.StatementSignature;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 
-/** What is remembered of signatures is what verifying them would have said. */
+/** The memory of signatures says the same as verifying them. */
 class KnownSignaturesTest {
   private static final ByteString STATEMENT = ByteString.copyFromUtf8("statement");
   private static final ByteString SIGNATURE = Identities.sign(1, STATEMENT);
