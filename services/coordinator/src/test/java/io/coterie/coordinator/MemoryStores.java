@@ -492,7 +492,10 @@ public final class MemoryStores {
       synchronized (MemoryStores.this) {
         Row<SigningRecord> row =
             signings.computeIfAbsent(finished.id(), id -> new Row<>(finished, replica));
-        if (row.record.state() == Signing.State.PENDING) {
+        if (row.record.state() == Signing.State.PENDING
+            && row.record.intentDigest().equals(finished.intentDigest())
+            && row.record.key().equals(finished.key())
+            && (finished.result() != null || row.worker.equals(replica))) {
           row.record = finished;
         }
         return row.record;

@@ -565,6 +565,54 @@ class StoreContractTest {
     assertThat(here.signings().find(signed.id())).contains(signed);
   }
 
+  /** A replica that was suspended, say, and comes back while another one works on the request. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_signing_fails_by_its_worker_alone_and_has_the_signature_that_anyone_found(
+      Database database) {
+    Replica late = database.apply("late-" + uuid());
+    Replica here = database.apply("here-" + uuid());
+    here.presence().seen();
+    SigningRecord pending = signing();
+    late.signings().claimOnce(pending);
+    assertThat(here.signings().take(pending.id())).contains(pending);
+    assertThat(late.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(pending);
+    assertThat(here.signings().find(pending.id())).contains(pending);
+    SigningRecord signed = signed(pending, 1);
+    assertThat(late.signings().finish(signed)).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.failed(WHY, 2, NOW))).isEqualTo(signed);
+  }
+
+  /** The database lost a request, and its requester has used the id for another one since. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_signing_of_another_intent_under_the_same_id_is_not_ended(Database database) {
+    Replica here = database.apply("here");
+    SigningRecord lost = signing();
+    SigningRecord other = withDigest(lost, ByteString.copyFrom(new byte[32]));
+    here.signings().claimOnce(other);
+    for (SigningRecord end : List.of(signed(lost, 1), lost.failed(WHY, 1, NOW))) {
+      assertThat(here.signings().finish(end)).isEqualTo(other);
+    }
+    assertThat(here.signings().find(lost.id())).contains(other);
+  }
+
+  private static SigningRecord withDigest(SigningRecord signing, ByteString digest) {
+    RequestHeader header = signing.header();
+    return SigningRecord.pending(
+        new RequestHeader(
+            header.requester(),
+            header.requestId(),
+            digest,
+            header.intent(),
+            header.notAfter(),
+            header.createdAt()),
+        signing.key(),
+        signing.scheme(),
+        signing.payloadDigest(),
+        signing.decoded());
+  }
+
   @ParameterizedTest
   @MethodSource("databases")
   void signings_of_a_key_are_listed_from_the_newest_page_by_page(Database database) {
