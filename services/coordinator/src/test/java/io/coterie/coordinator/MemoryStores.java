@@ -586,10 +586,7 @@ public final class MemoryStores {
             evidenceKey.concat(ByteString.copyFromUtf8(String.valueOf(statement.getParty())));
         Remembered latest = ledgers.get(party);
         if (position.against(latest == null ? null : latest.position()) == Judgement.LATER) {
-          ByteString before = latest == null ? ByteString.EMPTY : latest.statement();
-          if (latest != null && latest.position().head().equals(position.head())) {
-            before = latest.before();
-          }
+          ByteString before = latest == null ? ByteString.EMPTY : latest.beforeNext(position);
           ledgers.put(party, new Remembered(position, statement.toByteString(), before));
         }
         return ledgers.get(party);

@@ -23,6 +23,8 @@ import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
+import io.coterie.platform.ledger.LedgerLog;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -285,7 +287,13 @@ class StoreContractTest {
   }
 
   private static ClaimCount statement(int party, LedgerPosition position) {
-    return position.count(party, ByteString.copyFrom(new byte[64]));
+    return new LedgerHead("test", party, position, 0).count(ByteString.copyFrom(new byte[64]));
+  }
+
+  /** Of the first log. */
+  private static LedgerPosition at(int starts, int mark, int base, int claims) {
+    LedgerLog log = new LedgerLog(1, head(77), ByteString.EMPTY, 0, ByteString.EMPTY);
+    return new LedgerPosition(log, starts, head(mark), base, claims, head(claims));
   }
 
   private static Remembered remember(Replica at, int party, LedgerPosition position) {
@@ -302,10 +310,13 @@ class StoreContractTest {
     for (int starts = 1; starts <= 3; starts++) {
       for (int base = 0; base <= 1; base++) {
         for (int claims = base; claims <= 2; claims++) {
-          positions.add(new LedgerPosition(starts, head(10 * starts + base), base, claims));
+          positions.add(at(starts, 10 * starts + base, base, claims));
         }
       }
     }
+    LedgerPosition last = positions.getLast();
+    positions.add(last.reopened(last, head(1).toByteArray()));
+    positions.add(last.reopened(last, head(2).toByteArray()));
     int party = 100;
     for (LedgerPosition first : positions) {
       for (LedgerPosition second : positions) {
@@ -314,7 +325,7 @@ class StoreContractTest {
             .isEqualTo(
                 new Remembered(first, statement(party, first).toByteString(), ByteString.EMPTY));
         boolean later = second.against(first) == Judgement.LATER;
-        boolean another = !second.head().equals(first.head());
+        boolean another = !second.mark().equals(first.mark());
         LedgerPosition latest = later ? second : first;
         Remembered expected =
             new Remembered(
@@ -333,15 +344,15 @@ class StoreContractTest {
   void the_statement_of_the_start_before_is_kept_and_a_new_evidence_key_has_its_own_ledger(
       Database database) {
     Replica here = database.apply("here");
-    LedgerPosition last = new LedgerPosition(1, head(1), 0, 3);
-    LedgerPosition start = new LedgerPosition(2, head(2), 3, 3);
-    LedgerPosition claimed = new LedgerPosition(2, head(2), 3, 5);
+    LedgerPosition last = at(1, 1, 0, 3);
+    LedgerPosition start = at(2, 2, 3, 3);
+    LedgerPosition claimed = at(2, 2, 3, 5);
     remember(here, 7, last);
     remember(here, 7, start);
     Remembered remembered = remember(here, 7, claimed);
     assertThat(remembered.position()).isEqualTo(claimed);
     assertThat(remembered.before()).isEqualTo(statement(7, last).toByteString());
-    LedgerPosition anew = new LedgerPosition(1, head(9), 0, 0);
+    LedgerPosition anew = at(1, 9, 0, 0);
     assertThat(here.ledgers().remember(anew, statement(7, anew), head(8)).position())
         .isEqualTo(anew);
     assertThat(remember(here, 8, anew).position()).as("of another party").isEqualTo(anew);
@@ -356,8 +367,8 @@ class StoreContractTest {
     Replica other = database.apply("other");
     for (int party = 50; party < 80; party++) {
       int id = party;
-      LedgerPosition one = new LedgerPosition(2, head(1), 0, 4);
-      LedgerPosition two = new LedgerPosition(2, head(2), 0, 9);
+      LedgerPosition one = at(2, 1, 0, 4);
+      LedgerPosition two = at(2, 2, 0, 9);
       CompletableFuture<Remembered> atOther =
           CompletableFuture.supplyAsync(() -> remember(other, id, two));
       Remembered atHere = remember(here, id, one);

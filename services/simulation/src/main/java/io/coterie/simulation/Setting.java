@@ -19,6 +19,8 @@ import java.util.TreeSet;
  * @param fullDisks whether commits fail for a while
  * @param cuts whether members are cut off from each other
  * @param skews whether clocks differ, within what the parties allow for
+ * @param restarts whether processes start again and again, after a clean stop too, one party is away
+ *     for a time, and clocks are set back by minutes
  * @param coordinators replicas that share what they know
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
@@ -35,6 +37,7 @@ record Setting(
     boolean fullDisks,
     boolean cuts,
     boolean skews,
+    boolean restarts,
     int coordinators,
     boolean nativeCore,
     Duration hostile) {
@@ -56,9 +59,30 @@ record Setting(
         false,
         false,
         false,
+        false,
         1,
         false,
         Duration.ofSeconds(5));
+  }
+
+  /** Honest parties that are started anew all the time, and nothing else. */
+  static Setting restarting() {
+    return new Setting(
+        2,
+        3,
+        Set.of(),
+        0,
+        0,
+        0,
+        false,
+        false,
+        false,
+        false,
+        false,
+        true,
+        1,
+        false,
+        Duration.ofSeconds(60));
   }
 
   /** As the seed decides. */
@@ -86,6 +110,7 @@ record Setting(
         chance.perMille(200),
         chance.perMille(300),
         chance.perMille(300),
+        false,
         chance.perMille(300) ? 2 : 1,
         chance.perMille(NATIVE_PER_MILLE),
         Duration.ofSeconds(10 + chance.below(20)));

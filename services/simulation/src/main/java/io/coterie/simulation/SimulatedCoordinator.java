@@ -6,6 +6,7 @@ import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
@@ -510,21 +511,23 @@ final class SimulatedCoordinator {
 
   /** Says what it remembers of a party's ledger, never less than before. */
   private void answer(SecureChannel channel, Member party, ClaimCount stated) {
-    LedgerPosition now = LedgerPosition.of(stated);
-    if (now == null || !now.isSigned(stated, party.evidenceKey())) {
+    LedgerHead head = LedgerHead.of(Identities.INSTALLATION, stated).orElse(null);
+    if (head == null || !head.isSigned(stated.getSignature(), party.evidenceKey())) {
       return;
     }
+    LedgerPosition now = head.position();
     if (forgets) {
       world.coverage().count(Lie.FORGETS_LEDGER.label());
       say(channel, party, List.of(stated));
       return;
     }
     List<ClaimCount> before = ledgers.getOrDefault(party, List.of());
-    LedgerPosition latest = before.isEmpty() ? null : LedgerPosition.of(before.getLast());
+    LedgerPosition latest =
+        before.isEmpty() ? null : LedgerHead.position(before.getLast()).orElseThrow();
     if (now.against(latest) == LedgerPosition.Judgement.LATER) {
       List<ClaimCount> next = new ArrayList<>(before);
-      if (latest != null && (before.size() == 2 || latest.head().equals(now.head()))) {
-        next.remove(latest.head().equals(now.head()) ? before.getLast() : before.getFirst());
+      if (latest != null && (before.size() == 2 || latest.mark().equals(now.mark()))) {
+        next.remove(latest.mark().equals(now.mark()) ? before.getLast() : before.getFirst());
       }
       next.add(stated);
       ledgers.put(party, List.copyOf(next));

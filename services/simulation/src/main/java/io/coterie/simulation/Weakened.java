@@ -6,6 +6,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
@@ -161,6 +162,11 @@ final class Weakened {
     }
 
     @Override
+    public void noteOutside() {
+      claims.noteOutside();
+    }
+
+    @Override
     public void forgetRequests(Duration running) {
       claims.forgetRequests(running);
     }
@@ -184,7 +190,7 @@ final class Weakened {
     }
 
     @Override
-    public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+    public CompletionStage<List<String>> wentBack(LedgerHead forgotten) {
       return claims.wentBack(forgotten);
     }
   }

@@ -190,6 +190,11 @@ final class World implements SimulatedNetwork.Tap {
     if (setting.skews()) {
       again("clock", SECOND, 6 * SECOND, this::setClock);
     }
+    if (setting.restarts()) {
+      again("restart", SECOND / 10, SECOND, () -> restart(any("whom to start anew")));
+      again("leave", 5 * SECOND, 15 * SECOND, () -> leave(any("who leaves")));
+      again("clock back", 5 * SECOND, 20 * SECOND, this::setClockBack);
+    }
     pass(setting.hostile().toNanos());
     hostile = false;
   }
@@ -239,6 +244,38 @@ final class World implements SimulatedNetwork.Tap {
       party.kill();
       startLater(party);
     }
+  }
+
+  private void restart(SimulatedParty party) {
+    if (party.runs() && choice("how to end").perMille(300)) {
+      coverage.count("fault STOPPED");
+      party.stop();
+      startLater(party);
+    } else {
+      killAndStart(party);
+    }
+  }
+
+  /** For longer than the others wait for it at their starts. */
+  private void leave(SimulatedParty party) {
+    if (party.runs()) {
+      coverage.count("fault AWAY");
+      party.stop();
+      timeline.in(
+          choice("how long away").between(4 * SECOND, 12 * SECOND),
+          () -> {
+            if (!party.runs()) {
+              party.start();
+            }
+          });
+    }
+  }
+
+  private void setClockBack() {
+    SimulatedParty party = any("whose clock is set back");
+    coverage.count("fault CLOCK_BACK");
+    party.clockOffset(Duration.ofSeconds(-choice("how far back").between(60, 600)));
+    timeline.in(5 * SECOND, () -> party.clockOffset(Duration.ZERO));
   }
 
   private void startLater(SimulatedParty party) {

@@ -70,6 +70,9 @@ public interface ClaimLedger {
    */
   void forgetRequests(Duration running);
 
+  /** Has the counter outside the store follow the claims, if there is one. May block. */
+  void noteOutside();
+
   /** How many sessions that are kept were claimed for each requester, and for nobody. */
   Map<String, Long> claimed();
 

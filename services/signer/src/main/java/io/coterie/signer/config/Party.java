@@ -6,6 +6,7 @@ import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
@@ -23,6 +24,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import java.io.IOException;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -77,6 +79,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final ChannelAccess access;
   private final Room room;
   private final SignerMetrics metrics;
+  private final OutsideCounter counter;
   private final Clock clock;
 
   private volatile Phase phase = Phase.STOPPED;
@@ -104,6 +107,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
       ChannelAccess access,
       PolicyGate policy,
       SignerMetrics metrics,
+      OutsideCounter counter,
       Clock clock) {
     this.properties = properties;
     this.dataKeys = dataKeys;
@@ -111,6 +115,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.access = access;
     this.room = new Room(properties.data(), properties.records().minFree().toBytes(), policy);
     this.metrics = metrics;
+    this.counter = counter;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
     metrics.troubles(this::troubles);
@@ -199,7 +204,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
               properties.name(),
               clock,
               metrics::committed,
-              properties.records().retention());
+              properties.records().retention(),
+              counter);
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
@@ -283,6 +289,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     connected = opened.connected();
     ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
     PartyStore openStore = present(store);
+    VaultCore vaultCore = new VaultCore(present(vault), sealedIdentity);
     SessionService freshService =
         new SessionService(
             new SessionPorts(
@@ -293,14 +300,15 @@ final class Party implements SmartLifecycle, HealthIndicator {
                     openStore.shares(),
                     openStore.shownClaims(),
                     openStore.holds()),
-                new VaultCore(present(vault), sealedIdentity),
+                vaultCore,
                 openStore.audit(),
                 metrics,
                 clock),
             properties.sessions().limits(properties.presignatures()),
             freshPool);
     service = freshService;
-    PeerClocks freshClocks = new PeerClocks(network, freshPool, clock);
+    PeerClocks freshClocks =
+        new PeerClocks(network, vaultCore::signStatement, freshPool, clock, new SecureRandom());
     clocks = freshClocks;
     network.deliverTo(freshClocks);
     network.deliverTo(freshService);
@@ -402,8 +410,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
     Optional<String> room = this.room.problem();
     PeerClocks clocks = this.clocks;
     boolean apart = clocks != null && clocks.isApart();
-    Health.Builder health =
-        online && room.isEmpty() && !apart ? Health.up() : Health.outOfService();
+    PartyStore open = store;
+    Optional<String> counting = open == null ? Optional.empty() : open.counterProblem();
+    boolean well = online && room.isEmpty() && counting.isEmpty() && !apart;
+    Health.Builder health = well ? Health.up() : Health.outOfService();
+    counting.ifPresent(problem -> health.withDetail("counter", problem));
     if (apart) {
       health.withDetail(
           "clock", "the clocks of the peers are ahead by " + ahead() + ": set this one right");

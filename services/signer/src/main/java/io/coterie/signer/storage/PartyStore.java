@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.Holds;
@@ -15,6 +16,7 @@ import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.ObjLongConsumer;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
@@ -40,6 +42,7 @@ public final class PartyStore implements AutoCloseable {
   private final AcceptedTrust trust;
   private final SqliteHolds holds;
   private final Runnable operator;
+  private final NotedCounter counter;
 
   private PartyStore(
       PartyFile file,
@@ -47,14 +50,22 @@ public final class PartyStore implements AutoCloseable {
       Path folder,
       Clock clock,
       RandomGenerator random,
-      Duration retention) {
+      Duration retention,
+      OutsideCounter outside) {
     SqliteLedger ledger = new SqliteLedger(random);
+    this.counter = new NotedCounter(outside);
     SqliteExclusions exclusions =
-        new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
+        new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock, counter);
     this.file = file;
     this.claims =
         new SqliteClaims(
-            file, ledger, new SqliteRecords(file, retention), chain, clock, folder.resolve(FILE));
+            file,
+            ledger,
+            new SqliteRecords(file, retention),
+            chain,
+            clock,
+            folder.resolve(FILE),
+            counter);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -91,6 +102,22 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       ObjLongConsumer<Integer> committed,
       Duration retention) {
+    return open(folder, party, clock, committed, retention, OutsideCounter.NONE);
+  }
+
+  /**
+   * The same with a counter outside the store.
+   *
+   * @param counter of this party
+   * @throws StoreException also if the counter cannot be read
+   */
+  public static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention,
+      OutsideCounter counter) {
     return open(
         folder,
         party,
@@ -98,7 +125,8 @@ public final class PartyStore implements AutoCloseable {
         committed,
         retention,
         () -> new CommitThread(party),
-        new SecureRandom());
+        new SecureRandom(),
+        counter);
   }
 
   /**
@@ -114,7 +142,15 @@ public final class PartyStore implements AutoCloseable {
       ObjLongConsumer<Integer> committed,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
-    return open(folder, party, clock, committed, SqliteRecords.RETENTION, runner, random);
+    return open(
+        folder,
+        party,
+        clock,
+        committed,
+        SqliteRecords.RETENTION,
+        runner,
+        random,
+        OutsideCounter.NONE);
   }
 
   private static PartyStore open(
@@ -124,7 +160,8 @@ public final class PartyStore implements AutoCloseable {
       ObjLongConsumer<Integer> committed,
       Duration retention,
       Supplier<CommitRunner> runner,
-      RandomGenerator random) {
+      RandomGenerator random,
+      OutsideCounter counter) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
     PartyFile file =
         PartyFile.open(
@@ -142,7 +179,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random, retention);
+      return new PartyStore(file, chain, folder, clock, random, retention, counter);
     } catch (RuntimeException e) {
       file.close();
       throw e;
@@ -273,9 +310,15 @@ public final class PartyStore implements AutoCloseable {
     }
   }
 
-  /** Writes what waits, then closes the file. */
+  /** One line that says why the counter outside does not follow; empty if it does. */
+  public Optional<String> counterProblem() {
+    return counter.problem();
+  }
+
+  /** Writes what waits, then closes the file; the counter outside follows to the last claim. */
   @Override
   public void close() {
     file.close();
+    claims.noteOutside();
   }
 }

@@ -49,9 +49,11 @@ final class SqliteClaims implements ClaimLedger {
   private final SqliteAudit.Chain audit;
   private final Clock clock;
   private final File path;
+  private final NotedCounter counter;
 
   /**
    * @param path of the party's file
+   * @param counter follows the claims
    */
   SqliteClaims(
       PartyFile file,
@@ -59,13 +61,15 @@ final class SqliteClaims implements ClaimLedger {
       SqliteRecords records,
       SqliteAudit.Chain audit,
       Clock clock,
-      Path path) {
+      Path path,
+      NotedCounter counter) {
     this.file = file;
     this.ledger = ledger;
     this.records = records;
     this.audit = audit;
     this.clock = clock;
     this.path = path.toFile();
+    this.counter = counter;
   }
 
   @Override
@@ -100,6 +104,7 @@ final class SqliteClaims implements ClaimLedger {
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
+          LedgerPosition position = ledger.claim(db, claim.session());
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
             // The session will not be run later either.
             db.update(
@@ -107,9 +112,9 @@ final class SqliteClaims implements ClaimLedger {
                 NOBODY,
                 NOBODY,
                 claim.session().bytes().toByteArray());
-            return Claimed.not(Outcome.REQUEST_BOUND);
+            return new Claimed(Outcome.REQUEST_BOUND, position);
           }
-          LedgerPosition position = multiplies(db, claim.session(), claim.multiplication());
+          multiplies(db, claim.session(), claim.multiplication());
           audit.append(db, accepted);
           return new Claimed(Outcome.CLAIMED, position);
         });
@@ -123,7 +128,8 @@ final class SqliteClaims implements ClaimLedger {
           if (!claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
-          return new Claimed(Outcome.CLAIMED, multiplies(db, session, multiplication));
+          multiplies(db, session, multiplication);
+          return new Claimed(Outcome.CLAIMED, ledger.claim(db, session));
         });
   }
 
@@ -146,13 +152,11 @@ final class SqliteClaims implements ClaimLedger {
             });
   }
 
-  private LedgerPosition multiplies(
+  private static void multiplies(
       Database db, SessionId session, @Nullable Multiplication multiplication) throws SQLException {
-    if (multiplication == null) {
-      return LedgerPosition.NONE;
+    if (multiplication != null) {
+      SqliteUncleanEnds.begin(db, session, multiplication);
     }
-    SqliteUncleanEnds.begin(db, session, multiplication);
-    return ledger.claim(db);
   }
 
   @Override
@@ -190,15 +194,23 @@ final class SqliteClaims implements ClaimLedger {
             db -> {
               if (!mayHaveForgotten(db, requestId)
                   && claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
-                return true;
+                return new Declined(true, ledger.claim(db, session));
               }
-              return db.count(
+              long before =
+                  db.count(
                       "SELECT count(*) FROM claimed_session WHERE session_id = ? AND requester = ?",
                       session.bytes().toByteArray(),
-                      NOBODY)
-                  == 1;
+                      NOBODY);
+              return new Declined(before == 1, LedgerPosition.NONE);
+            })
+        .thenApply(
+            declined -> {
+              ledger.committed(declined.position());
+              return declined.so();
             });
   }
+
+  private record Declined(boolean so, LedgerPosition position) {}
 
   /** Whether a session of a request may have been run before the store went back. */
   private boolean mayHaveForgotten(Database db, @Nullable String requestId) throws SQLException {
@@ -353,6 +365,11 @@ final class SqliteClaims implements ClaimLedger {
   @Override
   public boolean remembers(LedgerPosition told) {
     return file.read(db -> SqliteLedger.knows(db, told));
+  }
+
+  @Override
+  public void noteOutside() {
+    counter.follow(ledger.position().claims());
   }
 
   private static boolean claimSession(

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /** A claim ledger in memory: it grants claims at once, or when the test says so. */
 public class MemoryLedger implements ClaimLedger {
   private static final LedgerPosition FIRST =
-      new LedgerPosition(1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, 0);
+      LedgerPosition.NONE.next(new byte[LedgerPosition.HASH_BYTES]);
 
   /** While set, claims wait in {@link #waiting} and change nothing here. */
   public volatile boolean held;
@@ -44,9 +44,6 @@ public class MemoryLedger implements ClaimLedger {
 
   /** The last position of each start, the current one last. */
   private final List<LedgerPosition> starts = new ArrayList<>(List.of(FIRST));
-
-  /** All that was forgotten lies below it. */
-  private LedgerPosition settled = LedgerPosition.NONE;
 
   private record Request(String requester, String id) {
     static Request of(Binding binding) {
@@ -79,6 +76,7 @@ public class MemoryLedger implements ClaimLedger {
     return outcome.thenApply(
         said -> {
           if (said == Outcome.CLAIMED) {
+            countClaim();
             multiplies(session, multiplication);
           }
           return said;
@@ -98,11 +96,13 @@ public class MemoryLedger implements ClaimLedger {
       Binding before = bound.get(request);
       if (before != null && !before.session().equals(claim.instead())) {
         declined.add(claim.session());
+        countClaim();
         return Outcome.REQUEST_BOUND;
       }
       bind(claim.binding());
     }
     claimed.merge(claim.requester(), 1L, Long::sum);
+    countClaim();
     multiplies(claim.session(), claim.multiplication());
     return Outcome.CLAIMED;
   }
@@ -117,6 +117,7 @@ public class MemoryLedger implements ClaimLedger {
     if (sessions.add(session)) {
       // Nobody asked for the session, so saying that it is not run here stays possible.
       declined.add(session);
+      countClaim();
       multiplies(session, multiplication);
       outcome.complete(Outcome.CLAIMED);
     } else {
@@ -127,7 +128,6 @@ public class MemoryLedger implements ClaimLedger {
 
   private void multiplies(SessionId session, @Nullable Multiplication multiplication) {
     if (multiplication != null) {
-      countClaim();
       multiplications.put(session, multiplication);
     }
   }
@@ -152,10 +152,9 @@ public class MemoryLedger implements ClaimLedger {
     return knows(position);
   }
 
-  /** As if a session that multiplies had been claimed. */
+  /** As if a session had been claimed. */
   public synchronized void countClaim() {
-    LedgerPosition now = starts.removeLast();
-    starts.add(new LedgerPosition(now.starts(), now.head(), now.base(), now.claims() + 1));
+    starts.add(starts.removeLast().claimed(ByteString.EMPTY));
   }
 
   /** As if the ledger had been opened once more. */
@@ -170,22 +169,20 @@ public class MemoryLedger implements ClaimLedger {
 
   /** See {@link #remembers}; no test makes it fail. */
   synchronized boolean knows(LedgerPosition told) {
-    return settled.starts() > told.starts() && settled.base() >= told.claims()
+    return position().log().number() > told.log().number()
         || starts.stream()
             .anyMatch(
                 start ->
-                    start.head().equals(told.head())
+                    start.mark().equals(told.mark())
                         && start.starts() == told.starts()
                         && start.claims() >= told.claims());
   }
 
   /** Goes on above a position that was forgotten. */
   synchronized void learn(LedgerPosition told) {
-    byte[] random = new byte[LedgerPosition.HEAD_BYTES];
+    byte[] random = new byte[LedgerPosition.HASH_BYTES];
     random[0] = (byte) starts.size();
-    settled = position().above(told, random);
-    starts.addFirst(told);
-    starts.add(settled);
+    starts.add(position().reopened(told, random));
   }
 
   @Override
@@ -193,6 +190,7 @@ public class MemoryLedger implements ClaimLedger {
     boolean forgotten = requestId == null ? !fence.isEmpty() : requestId.compareTo(fence) < 0;
     if (!forgotten && sessions.add(session)) {
       declined.add(session);
+      countClaim();
     }
     return CompletableFuture.completedFuture(declined.contains(session));
   }
@@ -214,6 +212,11 @@ public class MemoryLedger implements ClaimLedger {
   @Override
   public Room room() {
     return room;
+  }
+
+  @Override
+  public void noteOutside() {
+    // Nothing is outside.
   }
 
   @Override

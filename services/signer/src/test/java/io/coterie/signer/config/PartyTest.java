@@ -13,6 +13,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.RootOwner;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
@@ -95,6 +96,8 @@ class PartyTest {
     }
   }
 
+  private OutsideCounter counter = OutsideCounter.NONE;
+
   private Party start() {
     party =
         new Party(
@@ -106,6 +109,7 @@ class PartyTest {
               throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, "all");
             },
             new SignerMetrics(meters, "alpha", "here"),
+            counter,
             Clock.systemUTC());
     party.start();
     return party;
