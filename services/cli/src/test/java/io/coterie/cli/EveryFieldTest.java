@@ -102,7 +102,6 @@ class EveryFieldTest {
     put(
         OF_SIGNINGS,
         Effect.REFUSED,
-        "name",
         "request_id",
         "scheme",
         "signature",
@@ -115,6 +114,8 @@ class EveryFieldTest {
     put(
         OF_SIGNINGS,
         Effect.WORD,
+        // Of this key, which `CorruptCoordinatorTest` shows; the rest is where to find it again.
+        "name",
         "state",
         "signing_set",
         "create_time",

@@ -13,7 +13,7 @@ import org.junit.jupiter.api.Test;
  */
 class RestartsTest {
   /** Worlds of some sixty starts each. */
-  private static final long FULL = 2_000;
+  private static final long FULL = 500;
 
   /** As many of them have a thousand starts. */
   private static final int ENOUGH = 20;
