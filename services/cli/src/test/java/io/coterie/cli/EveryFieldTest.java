@@ -242,7 +242,8 @@ class EveryFieldTest {
           switch (of.newBuilderForField(field)) {
             case Timestamp.Builder time -> time.setSeconds(1_000_000_000).build();
             case Status.Builder status -> status.setCode(5).setMessage(LIE).build();
-            case Message.Builder unknown -> throw new AssertionError(unknown.getDescriptorForType());
+            case Message.Builder unknown ->
+                throw new AssertionError(unknown.getDescriptorForType());
           };
     };
   }
@@ -317,8 +318,7 @@ class EveryFieldTest {
   @MethodSource("fieldsOfSignings")
   void a_lie_in_a_field_of_a_signing(String path) {
     coordinator.aboutSignings = signing -> (Signing) lie(signing, split(path));
-    Run run =
-        coterie("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"));
+    Run run = coterie("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"));
     switch (OF_SIGNINGS.get(path)) {
       case REFUSED, NOT_COUNTED -> {
         assertThat(run.exitCode()).as("%s", run).isEqualTo(ExitCode.REFUSED);

@@ -58,6 +58,7 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -286,23 +287,8 @@ public final class Installation implements AutoCloseable {
       this.name = name;
       this.id = network.roster().byName(name).orElseThrow().partyId();
       SignerMetrics metrics = new SignerMetrics(meters, name, "here");
-      Clock clock =
-          new Clock() {
-            @Override
-            public ZoneOffset getZone() {
-              return ZoneOffset.UTC;
-            }
-
-            @Override
-            public Clock withZone(java.time.ZoneId zone) {
-              return this;
-            }
-
-            @Override
-            public Instant instant() {
-              return Instant.now().plus(clockOffset);
-            }
-          };
+      InstantSource source = () -> Instant.now().plus(clockOffset);
+      Clock clock = source.withZone(ZoneOffset.UTC);
       store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
       pool = new ThreadWorkPool(name, 2, limits.combineDelay(), time.timer(name));
       channel = network.channel(name);
@@ -360,7 +346,7 @@ public final class Installation implements AutoCloseable {
       return store.shares().find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
     }
 
-    /** Ends abruptly; what is on disk is all that remains. */
+    /** Ends abruptly; only the disk remains. */
     public void kill() {
       channel.close();
       driver.close();
@@ -473,7 +459,7 @@ public final class Installation implements AutoCloseable {
       return order(protocol, key, threshold).setSignedIntent(intent);
     }
 
-    /** An order that nobody has asked for; what it is for is to be added. */
+    /** An order that nobody has asked for; its purpose is to be added. */
     public Order.Builder order(ProtocolId protocol, String key, int threshold, int... set) {
       byte[] nonce = new byte[32];
       RANDOM.nextBytes(nonce);

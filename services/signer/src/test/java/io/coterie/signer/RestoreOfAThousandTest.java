@@ -112,8 +112,7 @@ class RestoreOfAThousandTest {
                   SendOptions.online(null));
           return null;
         });
-    i.coordinator.memory =
-        (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
+    i.coordinator.memory = (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
   }
 
   private static PartyMessage parse(byte[] body) {
@@ -169,8 +168,7 @@ class RestoreOfAThousandTest {
       SessionReport answer = i.coordinator.awaitFrom("alpha", session).report();
       assertThat(answer.hasRefused()).as("%s", answer).isTrue();
       assertThat(answer.getRefused().getReason())
-          .isIn(
-              RefusalReason.REFUSAL_REASON_FENCED, RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+          .isIn(RefusalReason.REFUSAL_REASON_FENCED, RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
       fenced += answer.getRefused().getReason() == RefusalReason.REFUSAL_REASON_FENCED ? 1 : 0;
       SessionReport first = i.coordinator.awaitFrom("alpha", made.session()).report();
       assertThat(first.hasRefused()).as("%s", first).isTrue();

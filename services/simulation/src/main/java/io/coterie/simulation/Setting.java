@@ -19,8 +19,8 @@ import java.util.TreeSet;
  * @param fullDisks whether commits fail for a while
  * @param cuts whether members are cut off from each other
  * @param skews whether clocks differ, within what the parties allow for
- * @param restarts whether processes start again and again, after a clean stop too, one party is away
- *     for a time, and clocks are set back by minutes
+ * @param restarts whether processes start again and again, after a clean stop too, one party is
+ *     away for a time, and clocks are set back by minutes
  * @param coordinators replicas that share what they know
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on

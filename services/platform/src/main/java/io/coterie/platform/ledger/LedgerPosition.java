@@ -36,7 +36,7 @@ public record LedgerPosition(
   public enum Judgement {
     /** The ledger has gone on: this one is remembered from now on. */
     LATER,
-    /** Nothing new, or overtaken on its way: what is remembered stays, and is told the party. */
+    /** Nothing new, or overtaken on its way: the remembered one stays, and is told the party. */
     KNOWN,
     /** No ledger that was never put back shows both in one log. The remembered one stays. */
     CONTRADICTS
@@ -70,8 +70,7 @@ public record LedgerPosition(
    * @param known how many claims are known to have been made
    */
   public LedgerPosition reopened(long known, byte[] random) {
-    return start(
-        LedgerLog.after(this, log.number(), random), 1, Math.max(claims, known), random);
+    return start(LedgerLog.after(this, log.number(), random), 1, Math.max(claims, known), random);
   }
 
   private LedgerPosition start(LedgerLog in, long number, long claimed, byte[] random) {

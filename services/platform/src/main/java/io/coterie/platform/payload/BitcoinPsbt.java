@@ -377,8 +377,7 @@ public final class BitcoinPsbt {
   private void describeOther(Lines lines, int index) throws IntentException {
     OutPoint outPoint = psbt.global.tx.txIn.get(index).outPoint;
     TxOut spent = spentOutput(index);
-    String amount =
-        spent == null ? "unknown" : spent.amount.getSat() + " from " + recipient(spent);
+    String amount = spent == null ? "unknown" : spent.amount.getSat() + " from " + recipient(spent);
     lines.add("input " + index, amount + ", at " + outPoint.txid + ":" + outPoint.index);
   }
 

@@ -33,8 +33,7 @@ final class SolanaRequests {
    */
   static int mask(SolanaTransaction.Reader in) throws IntentException {
     int mask = (int) in.littleEndian(Integer.BYTES);
-    SolanaTransaction.require(
-        (mask & ~KNOWN) == 0 && ((mask & FEE) == 0 || (mask & FEE) == FEE));
+    SolanaTransaction.require((mask & ~KNOWN) == 0 && ((mask & FEE) == 0 || (mask & FEE) == FEE));
     return mask;
   }
 
@@ -46,8 +45,7 @@ final class SolanaRequests {
     requests.put("loaded accounts, bytes", value(mask, LOADED, Integer.BYTES, 0, in));
     String heap = value(mask, HEAP, Integer.BYTES, LEAST_HEAP, in);
     long bytes = Long.parseUnsignedLong(heap);
-    SolanaTransaction.require(
-        bytes >= LEAST_HEAP && bytes <= MOST_HEAP && bytes % STEP_HEAP == 0);
+    SolanaTransaction.require(bytes >= LEAST_HEAP && bytes <= MOST_HEAP && bytes % STEP_HEAP == 0);
     requests.put("heap, bytes", heap);
     return requests;
   }

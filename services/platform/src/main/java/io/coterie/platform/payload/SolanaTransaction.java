@@ -130,8 +130,7 @@ public final class SolanaTransaction {
     }
     List<Instruction> parsed = new ArrayList<>();
     for (Sizes next : sizes) {
-      parsed.add(
-          new Instruction(next.program, in.indices(next.accounts), in.bytes(next.data)));
+      parsed.add(new Instruction(next.program, in.indices(next.accounts), in.bytes(next.data)));
     }
     return List.copyOf(parsed);
   }

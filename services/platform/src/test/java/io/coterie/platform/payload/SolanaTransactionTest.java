@@ -243,8 +243,7 @@ class SolanaTransactionTest {
         + "ff";
   }
 
-  private static final String ALL =
-      "0102030405060708" + "400d0300" + "00000100" + "00000200";
+  private static final String ALL = "0102030405060708" + "400d0300" + "00000100" + "00000200";
 
   @Test
   void version_1_with_everything_it_asks_for() throws Exception {
@@ -294,8 +293,7 @@ class SolanaTransactionTest {
     assertThat(text).contains("compute units: 4294967295\n", "priority fee, lamports: 0\n");
     text =
         PayloadsTest.text(
-            Payloads.decode(
-                intent(ByteString.fromHex(version1("03000000", "ff".repeat(8)))), KEY));
+            Payloads.decode(intent(ByteString.fromHex(version1("03000000", "ff".repeat(8)))), KEY));
     assertThat(text).contains("priority fee, lamports: 18446744073709551615\n");
   }
 
@@ -347,8 +345,7 @@ class SolanaTransactionTest {
       assertRefused(version1("10000000", heap));
     }
     assertThat(
-            SolanaTransaction.isTransaction(
-                ByteString.fromHex(version1("10000000", "00000400"))))
+            SolanaTransaction.isTransaction(ByteString.fromHex(version1("10000000", "00000400"))))
         .isTrue();
     // A body of version 0 behind the first byte of version 1, and the other way round
     assertRefused(ByteString.fromHex("81").concat(VERSION_0.substring(1)));

@@ -23,7 +23,6 @@ import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -44,9 +43,6 @@ public final class ClaimWitnesses {
 
   /** Statements in one answer. */
   private static final int MAX_REMEMBERED = 2;
-
-  /** A start waits for answers so long at most, whoever is asked by then. */
-  private static final long START_NANOS = TimeUnit.SECONDS.toNanos(5);
 
   private final PartyNetwork network;
   private final ClaimLedger claims;
@@ -80,25 +76,10 @@ public final class ClaimWitnesses {
   /** Those of which it has been told and that are not on disk: the first write may have failed. */
   private final Set<LedgerPosition> unlearned = new HashSet<>();
 
-  /** Called when the start is over. */
-  private final List<Runnable> afterStart = new ArrayList<>();
-
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
 
-  /** The start at which everybody who could be reached has answered. */
-  private ByteString metAt = ByteString.EMPTY;
-
-  /** The start that is being asked about, and since when. */
-  private ByteString asking = ByteString.EMPTY;
-
-  private long askingNanos;
-
-  /** Since when anybody can be reached; null if nobody could so far. */
-  private @Nullable Long reachedNanos;
-
-  /** The process has asked everybody that it could reach. */
-  private volatile boolean met;
+  private final Start start;
 
   private record Answer(ClaimMemory remembered, long nanos) {}
 
@@ -158,6 +139,7 @@ public final class ClaimWitnesses {
     this.clock = clock;
     this.nanos = nanos;
     this.firstKnown = RequestId.first(clock.instant());
+    this.start = new Start(network);
     this.peers = new PeerLedgers(network, memory, lane, this::excluding, nanos);
   }
 
@@ -170,7 +152,7 @@ public final class ClaimWitnesses {
    * @param requestId null if it is not known which request it is
    */
   public boolean mayHaveForgotten(@Nullable String requestId) {
-    return !met && (requestId == null || requestId.compareTo(firstKnown) < 0);
+    return !start.wasMet() && (requestId == null || requestId.compareTo(firstKnown) < 0);
   }
 
   /**
@@ -181,13 +163,9 @@ public final class ClaimWitnesses {
   public void whenMet(Runnable then) {
     lane.execute(
         () -> {
-          if (met) {
-            then.run();
-            return;
-          }
-          afterStart.add(then);
+          start.whenMet(then);
           long now = nanos.getAsLong();
-          reached(now);
+          start.reached(now);
           state(now);
           release();
         });
@@ -211,7 +189,7 @@ public final class ClaimWitnesses {
     lane.execute(
         () -> {
           waiting.put(session, new Waiting(now, peers, holders, coordinator, then));
-          reached(nanos.getAsLong());
+          start.reached(nanos.getAsLong());
           state(nanos.getAsLong());
           release();
         });
@@ -246,7 +224,7 @@ public final class ClaimWitnesses {
         });
   }
 
-  /** To everybody who is not being asked: whoever is learns of what has grown meanwhile with it. */
+  /** States the position to peers that are not being asked; a question tells the others. */
   private void state(long nowNanos) {
     if (!learning.isEmpty()) {
       return; // it is about to have another position
@@ -303,69 +281,6 @@ public final class ClaimWitnesses {
     return reachable;
   }
 
-  /** An order came, or somebody can be reached: from now on those who are away count as that. */
-  private void reached(long nowNanos) {
-    if (reachedNanos == null) {
-      reachedNanos = nowNanos;
-    }
-  }
-
-  /**
-   * Every party of the roster, for a while after the first one could be reached, whether it can be
-   * reached already or not, and whether this one has ever heard of it. Else a peer and a
-   * coordinator that are quicker than everybody else would decide alone what this party is told at
-   * a start.
-   */
-  private Set<Integer> expected(long nowNanos) {
-    Set<Integer> expected = new HashSet<>();
-    if (reachedNanos != null && nowNanos - reachedNanos < Witness.PATIENCE_NANOS) {
-      network.roster().members().stream()
-          .filter(member -> member.role() == Member.Role.PARTY)
-          .forEach(member -> expected.add(member.partyId()));
-      expected.remove(network.self().partyId());
-    }
-    return expected;
-  }
-
-  /** Notes whether a start is over, and calls those who wait for that. */
-  private void meet(long now) {
-    if (!network.reachable().isEmpty()) {
-      reached(now);
-    }
-    LedgerPosition position = claims.position();
-    if (metAt.equals(position.mark()) || reachedNanos == null) {
-      return;
-    }
-    if (!asking.equals(position.mark())) {
-      asking = position.mark();
-      askingNanos = now;
-    }
-    // A position that is not learnt yet is what the start is about, however long that takes.
-    if (unlearned.isEmpty()
-        && (now - askingNanos >= START_NANOS || everybodyHasAnswered(position, now))) {
-      metAt = position.mark();
-      met = true;
-      List<Runnable> after = List.copyOf(afterStart);
-      afterStart.clear();
-      after.forEach(Runnable::run);
-    }
-  }
-
-  private boolean everybodyHasAnswered(LedgerPosition now, long nowNanos) {
-    Set<Integer> others = reachable();
-    others.addAll(expected(nowNanos));
-    List<Witness> asked = new ArrayList<>(others.size());
-    for (int other : others) {
-      Witness witness = witnesses.get(other);
-      if (witness == null) {
-        return false;
-      }
-      asked.add(witness);
-    }
-    reachableCoordinators().forEach(coordinator -> asked.add(witness(coordinator)));
-    return asked.stream().allMatch(w -> w.covers(now.mark(), now.base()) || !w.waitedFor(true));
-  }
-
   private List<Member> reachableCoordinators() {
     return network.reachable().stream()
         .filter(member -> member.role() == Member.Role.COORDINATOR)
@@ -384,7 +299,13 @@ public final class ClaimWitnesses {
     long now = nanos.getAsLong();
     lookAtAnswers();
     witnesses.values().forEach(w -> w.charge(now));
-    meet(now);
+    start.look(
+        claims.position(),
+        !unlearned.isEmpty(),
+        now,
+        reachable(),
+        witnesses,
+        reachableCoordinators().stream().map(this::witness).toList());
     do {
       letGo();
     } while (hold(now));
@@ -396,7 +317,7 @@ public final class ClaimWitnesses {
     }
     ByteString mark = claims.position().mark();
     waiting.forEach((id, session) -> lacking.put(id, lacking(mark, session)));
-    if (!metAt.equals(mark)) {
+    if (!start.isOver(mark)) {
       return;
     }
     Set<Integer> reachable = reachable();
@@ -426,7 +347,7 @@ public final class ClaimWitnesses {
   private boolean hold(long now) {
     ByteString mark = claims.position().mark();
     Map<Integer, List<Long>> held = new HashMap<>();
-    if (!waiting.isEmpty() && metAt.equals(mark)) {
+    if (!waiting.isEmpty() && start.isOver(mark)) {
       Set<Integer> reachable = reachable();
       for (Waiting session : waiting.values()) {
         if (!coordinatorRemembers(mark, session) || !lacking(mark, session).isEmpty()) {

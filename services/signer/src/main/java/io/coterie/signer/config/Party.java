@@ -77,7 +77,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final DataKeySource dataKeys;
   private final Supplier<MpcCore> core;
   private final ChannelAccess access;
-  private final Room room;
+  private final PolicyGate policy;
+  private final DiskRoom room;
   private final SignerMetrics metrics;
   private final OutsideCounter counter;
   private final Clock clock;
@@ -113,7 +114,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.dataKeys = dataKeys;
     this.core = core;
     this.access = access;
-    this.room = new Room(properties.data(), properties.records().minFree().toBytes(), policy);
+    this.policy = policy;
+    this.room =
+        new DiskRoom(properties.data(), properties.records().minFree().toBytes(), () -> store);
     this.metrics = metrics;
     this.counter = counter;
     this.clock = clock;
@@ -205,6 +208,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
               clock,
               metrics::committed,
               properties.records().retention(),
+              properties.records().minFree().toBytes(),
               counter);
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
@@ -294,7 +298,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
         new SessionService(
             new SessionPorts(
                 network,
-                room,
+                policy,
                 new SessionPorts.Ledgers(
                     openStore.claims(),
                     openStore.shares(),
@@ -333,12 +337,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
     executor.shutdownNow();
     try {
       if (!executor.awaitTermination(properties.drain().toMillis() + 1, TimeUnit.MILLISECONDS)) {
-        log.warn("a step of the start does not end");
+        log.warn("this party stops while a step of its start is still running");
       }
       if (wasReady && service != null) {
         phase = Phase.DRAINING;
         boolean drained = service.drain(properties.drain());
-        log.info("sessions {}", drained ? "are finished" : "did not finish in time");
+        log.info("this party's sessions {}", drained ? "have ended" : "did not end in time");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

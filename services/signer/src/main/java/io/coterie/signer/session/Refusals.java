@@ -4,6 +4,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
@@ -26,18 +27,21 @@ final class Refusals {
   private final RequestBindings bindings;
   private final SessionReports reports;
   private final SessionRecords records;
+  private final DiskShares disk;
 
   Refusals(
       ClaimLedger claims,
       ClaimWitnesses witnesses,
       RequestBindings bindings,
       SessionReports reports,
-      SessionRecords records) {
+      SessionRecords records,
+      DiskShares disk) {
     this.claims = claims;
     this.witnesses = witnesses;
     this.bindings = bindings;
     this.reports = reports;
     this.records = records;
+    this.disk = disk;
   }
 
   /** A session is refused in its present state. */
@@ -58,9 +62,10 @@ final class Refusals {
     // The policy looks at what an intent says after it has checked who signed it.
     boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
     String requestId = request == null ? null : request.requestId();
+    String account = DiskShares.ofCoordinator(session.coordinator.name());
     CompletionStage<Boolean> decline =
-        asked && !witnesses.mayHaveForgotten(requestId)
-            ? claims.decline(session.id, requestId)
+        asked && disk.mayTake(account) && !witnesses.mayHaveForgotten(requestId)
+            ? claims.decline(session.id, account, requestId)
             : CompletableFuture.completedFuture(false);
     decline.whenComplete(
         (declined, failure) ->

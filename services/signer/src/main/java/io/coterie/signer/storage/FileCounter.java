@@ -69,8 +69,7 @@ public final class FileCounter implements OutsideCounter {
       }
       out.force(true);
     }
-    Files.move(
-        next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    Files.move(next, file, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
     try (FileChannel names = FileChannel.open(folder(), StandardOpenOption.READ)) {
       names.force(true);
     }

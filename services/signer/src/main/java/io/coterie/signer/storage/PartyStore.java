@@ -51,6 +51,7 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       RandomGenerator random,
       Duration retention,
+      long minFree,
       OutsideCounter outside) {
     SqliteLedger ledger = new SqliteLedger(random);
     this.counter = new NotedCounter(outside);
@@ -59,13 +60,7 @@ public final class PartyStore implements AutoCloseable {
     this.file = file;
     this.claims =
         new SqliteClaims(
-            file,
-            ledger,
-            new SqliteRecords(file, retention),
-            chain,
-            clock,
-            folder.resolve(FILE),
-            counter);
+            file, ledger, new SqliteRecords(file, retention), chain, clock, minFree, counter);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -88,21 +83,23 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
-    return open(folder, party, clock, committed, SqliteRecords.RETENTION);
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION, 0);
   }
 
   /**
-   * The same with another time for which records are kept.
+   * The same with another time for which records are kept, and room that claims leave.
    *
    * @param retention longer than requests are kept
+   * @param minFree bytes of the disk that no claim takes
    */
   public static PartyStore open(
       Path folder,
       String party,
       Clock clock,
       ObjLongConsumer<Integer> committed,
-      Duration retention) {
-    return open(folder, party, clock, committed, retention, OutsideCounter.NONE);
+      Duration retention,
+      long minFree) {
+    return open(folder, party, clock, committed, retention, minFree, OutsideCounter.NONE);
   }
 
   /**
@@ -117,6 +114,7 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       ObjLongConsumer<Integer> committed,
       Duration retention,
+      long minFree,
       OutsideCounter counter) {
     return open(
         folder,
@@ -124,6 +122,7 @@ public final class PartyStore implements AutoCloseable {
         clock,
         committed,
         retention,
+        minFree,
         () -> new CommitThread(party),
         new SecureRandom(),
         counter);
@@ -148,6 +147,7 @@ public final class PartyStore implements AutoCloseable {
         clock,
         committed,
         SqliteRecords.RETENTION,
+        0,
         runner,
         random,
         OutsideCounter.NONE);
@@ -159,6 +159,7 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       ObjLongConsumer<Integer> committed,
       Duration retention,
+      long minFree,
       Supplier<CommitRunner> runner,
       RandomGenerator random,
       OutsideCounter counter) {
@@ -179,7 +180,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random, retention, counter);
+      return new PartyStore(file, chain, folder, clock, random, retention, minFree, counter);
     } catch (RuntimeException e) {
       file.close();
       throw e;

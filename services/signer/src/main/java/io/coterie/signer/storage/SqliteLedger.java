@@ -64,6 +64,11 @@ final class SqliteLedger {
         db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
   }
 
+  /** For how long processes have run with this file: the time of records, in ms. */
+  static long ran(Database db) throws SQLException {
+    return db.count("SELECT coalesce((SELECT ran_ms FROM ledger_time), 0)");
+  }
+
   /** One more start; the position is known when it is on disk. */
   LedgerPosition begin(Database db) throws SQLException {
     return put(db, current(db).next(fresh()));
@@ -167,7 +172,8 @@ final class SqliteLedger {
             .executeQuery()) {
       return row.next()
           ? new LedgerPosition(
-              new LedgerLog(row.getLong(1), bytes(row, 2), bytes(row, 3), row.getLong(4), bytes(row, 5)),
+              new LedgerLog(
+                  row.getLong(1), bytes(row, 2), bytes(row, 3), row.getLong(4), bytes(row, 5)),
               row.getLong(6),
               bytes(row, 7),
               row.getLong(8),

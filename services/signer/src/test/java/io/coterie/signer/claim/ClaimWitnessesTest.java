@@ -303,7 +303,7 @@ class ClaimWitnessesTest {
     assertThat(waited).containsKey(again);
   }
 
-  /** Safety: whoever is in the session, and everybody at a start, is waited for all the same. */
+  /** Safety: peers of the session, and all peers at a start, are waited for all the same. */
   @Test
   void a_peer_of_the_session_and_everybody_at_a_start_is_waited_for_on_probation_too() {
     meet();
@@ -343,8 +343,7 @@ class ClaimWitnessesTest {
    */
   @Test
   void a_party_without_a_share_of_the_key_is_waited_for_only_if_nobody_else_is() {
-    net.roster =
-        new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
+    net.roster = new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
     net.reachable.add(delta);
     SessionId first = begin(2);
     assertThat(answer(bravo) & answer(charlie)).isTrue();

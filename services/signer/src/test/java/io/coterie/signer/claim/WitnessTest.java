@@ -33,25 +33,23 @@ class WitnessTest {
       for (Does third : Does.values()) {
         for (Does fourth : Does.values()) {
           for (Set<Integer> reachable : List.of(Set.of(2), Set.of(2, 3), Set.of(2, 3, 4))) {
-              Map<Integer, Witness> witnesses = new HashMap<>();
-              put(witnesses, 2, peer, now);
-              put(witnesses, 3, third, now);
-              put(witnesses, 4, fourth, now);
-              List<Does> outside = new ArrayList<>();
-              if (reachable.contains(3)) {
-                outside.add(third);
-              }
-              if (reachable.contains(4)) {
-                outside.add(fourth);
-              }
-              outside.removeIf(Does.IS_SILENT::equals);
-              boolean others = outside.isEmpty() || outside.contains(Does.COVERS);
-              assertThat(
-                      Witness.enough(
-                          now.mark(), now.claims(), List.of(2), reachable, witnesses))
-                  .as("%s, %s, %s, %s", peer, third, fourth, reachable)
-                  .isEqualTo(peer == Does.COVERS && others);
-              cases++;
+            Map<Integer, Witness> witnesses = new HashMap<>();
+            put(witnesses, 2, peer, now);
+            put(witnesses, 3, third, now);
+            put(witnesses, 4, fourth, now);
+            List<Does> outside = new ArrayList<>();
+            if (reachable.contains(3)) {
+              outside.add(third);
+            }
+            if (reachable.contains(4)) {
+              outside.add(fourth);
+            }
+            outside.removeIf(Does.IS_SILENT::equals);
+            boolean others = outside.isEmpty() || outside.contains(Does.COVERS);
+            assertThat(Witness.enough(now.mark(), now.claims(), List.of(2), reachable, witnesses))
+                .as("%s, %s, %s, %s", peer, third, fourth, reachable)
+                .isEqualTo(peer == Does.COVERS && others);
+            cases++;
           }
         }
       }

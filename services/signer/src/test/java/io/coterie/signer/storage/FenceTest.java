@@ -11,6 +11,7 @@ import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.OutsideCounter;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
@@ -54,6 +55,7 @@ class FenceTest {
         Clock.fixed(time, ZoneOffset.UTC),
         (_, _) -> {},
         SqliteRecords.RETENTION,
+        0,
         counter);
   }
 
@@ -74,7 +76,8 @@ class FenceTest {
             null,
             null,
             null,
-            ByteString.EMPTY);
+            ByteString.EMPTY,
+            MemoryLedger.COORDINATOR);
     return store
         .claims()
         .claimOnce(claim, AuditEvent.of("wallet", "order.accept", "ok", Map.of()))
@@ -89,7 +92,7 @@ class FenceTest {
   private boolean declined(int session, @Nullable String requestId) {
     return store
         .claims()
-        .decline(new SessionId(bytes32(session)), requestId)
+        .decline(new SessionId(bytes32(session)), MemoryLedger.COORDINATOR, requestId)
         .toCompletableFuture()
         .join();
   }

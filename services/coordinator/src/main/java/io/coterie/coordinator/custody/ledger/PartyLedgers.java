@@ -117,8 +117,7 @@ public final class PartyLedgers implements LedgerKeeper {
     if (channel.isEmpty()) {
       return; // no answer could be sent
     }
-    LedgerHead head =
-        LedgerHead.of(channel.get().roster().installation(), count).orElse(null);
+    LedgerHead head = LedgerHead.of(channel.get().roster().installation(), count).orElse(null);
     if (head == null) {
       metrics.dropped("malformed");
       return;

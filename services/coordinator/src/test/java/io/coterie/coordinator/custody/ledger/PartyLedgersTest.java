@@ -154,8 +154,7 @@ class PartyLedgersTest {
       Signature signer = Signature.getInstance("Ed25519");
       signer.initSign(key.getPrivate());
       signer.update("coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII));
-      signer.update(
-          MessageDigest.getInstance("SHA-256").digest(head.statement().toByteArray()));
+      signer.update(MessageDigest.getInstance("SHA-256").digest(head.statement().toByteArray()));
       return head.count(ByteString.copyFrom(signer.sign()));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);

@@ -342,8 +342,7 @@ class RequestsTest {
     VerifiedIntent.Signing next = intent(id, "next " + id, NOW.plusSeconds(60));
     other.requests.await(next, patient());
     SigningRecord pending = here.prepare(lost, NOW);
-    Run<SigningRecord> run =
-        new Run<>(pending.resource(), patient(), ended -> {});
+    Run<SigningRecord> run = new Run<>(pending.resource(), patient(), ended -> {});
     SigningRecord failed =
         pending.failed(Failure.of(ErrorReason.DRAINING, pending.resource()).toStatus(), 1, NOW);
     here.requests.end(
