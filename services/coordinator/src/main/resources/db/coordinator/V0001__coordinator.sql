@@ -130,13 +130,9 @@ create table key_exclusions (
 create table party_ledgers (
   party_id     integer not null check (party_id between 1 and 65535),
   evidence_key bytea   not null check (octet_length(evidence_key) = 32),
-  starts       bigint  not null check (starts >= 1),
-  head         bytea   not null check (octet_length(head) = 32),
-  base         bigint  not null check (base >= 0),
-  claims       bigint  not null check (claims >= base),
-  -- The serialised ClaimCount of this position, and of the last one at the start before; empty if there was none.
-  statement    bytea   not null check (octet_length(statement) <= 256),
-  before       bytea   not null check (octet_length(before) <= 256),
+  -- The latest ClaimCount, and the last one at the start before; empty if there was none.
+  statement    bytea   not null check (octet_length(statement) <= 512),
+  before       bytea   not null check (octet_length(before) <= 512),
   primary key (party_id, evidence_key)
 );
 

@@ -134,31 +134,40 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Where this party's own ledger has been: one row for each start of the process, the current one with the highest
--- number, and one for each start that the file has forgotten, because it was put back to an earlier state, and somebody
--- has told of.
+-- The logs of this party's claims, the current one with the highest number: the first begins with the file, another one
+-- each time that the file is known to have been put back to an earlier state.
+CREATE TABLE log (
+  number          INTEGER PRIMARY KEY,
+  id              BLOB NOT NULL CHECK (length(id) = 32),
+  -- The head at which the log before it is left; empty in the first one.
+  previous        BLOB NOT NULL,
+  previous_claims INTEGER NOT NULL,
+  previous_hash   BLOB NOT NULL
+) STRICT;
+
+-- Where the logs have been: one row for each start of the process, the current one with the highest number.
 CREATE TABLE start (
-  head   BLOB PRIMARY KEY CHECK (length(head) = 32),
+  mark   BLOB PRIMARY KEY CHECK (length(mark) = 32),
+  log    INTEGER NOT NULL REFERENCES log (number),
   starts INTEGER NOT NULL,
   -- The same as claims, when it began.
   base   INTEGER NOT NULL,
-  -- Sessions that multiply and were claimed by then, over all starts.
-  claims INTEGER NOT NULL
+  -- Sessions that were claimed or declined by then, over all starts.
+  claims INTEGER NOT NULL,
+  -- Over the mark and each of those sessions since, in their order.
+  hash   BLOB NOT NULL CHECK (length(hash) = 32)
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX start_by_number ON start (starts);
+CREATE UNIQUE INDEX start_by_number ON start (log, starts);
 
 CREATE TABLE ledger (
   id       INTEGER PRIMARY KEY CHECK (id = 1),
   -- The file comes out of a backup, and nothing was made of that yet.
   restored       INTEGER NOT NULL,
-  -- Number and base of the start before which all is settled: shares of a ledger forgotten before it are marked.
-  settled_starts INTEGER NOT NULL,
-  settled_base   INTEGER NOT NULL,
   -- When the store was last found to have gone back, in ms since 1970: no request id of before is claimed.
   fence_ms       INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms) VALUES (1, 0, 0, 0, 0);
+INSERT INTO ledger (id, restored, fence_ms) VALUES (1, 0, 0);
 
 -- The time by which requests are forgotten. It follows the clock slowly, so a clock that jumps does not make the party
 -- forget.
@@ -175,10 +184,6 @@ INSERT INTO ledger_time (id, reached_ms, ran_ms) VALUES (1, 0, 0);
 -- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (
   party     INTEGER PRIMARY KEY,
-  starts    INTEGER NOT NULL,
-  head      BLOB NOT NULL CHECK (length(head) = 32),
-  base      INTEGER NOT NULL,
-  claims    INTEGER NOT NULL,
   -- coterie.party.v1.ClaimCount, signed by the peer.
   statement BLOB NOT NULL,
   -- The last one of the start before; empty if there was none.

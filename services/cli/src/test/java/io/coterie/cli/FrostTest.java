@@ -89,7 +89,7 @@ class FrostTest extends OfflineIntents {
     assertRefused("only encoding", solana, "" + file("text", "not a transaction!"));
     assertRefused("only encoding", solana, "" + file("none", ""));
     assertRefused("only encoding", solana, "" + file("signed", "01" + SOLANA_SIGNATURE + SOLANA));
-    assertRefused("other than legacy and 0", solana, "" + file("version", "81" + SOLANA));
+    assertRefused("other than legacy, 0 and 1", solana, "" + file("version", "82" + SOLANA));
     assertRefused("base64", solana, "" + file("half", "zzzzz"));
     String good = "" + file("good", SOLANA);
     assertRefused("no children", solana, good, "--path", "m/0");

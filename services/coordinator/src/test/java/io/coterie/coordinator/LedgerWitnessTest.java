@@ -14,6 +14,7 @@ import io.coterie.channel.SecureChannel;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -36,11 +37,12 @@ class LedgerWitnessTest {
   @TempDir Path folder;
 
   private static LedgerPosition start(LedgerPosition before, int random) {
-    return before.next(ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putInt(random).array());
+    return before.next(ByteBuffer.allocate(LedgerPosition.HASH_BYTES).putInt(random).array());
   }
 
   private static ClaimCount signed(LedgerPosition position) {
-    return position.count(1, TestEvidence.sign(1, position.statement(1)));
+    LedgerHead head = new LedgerHead("test", 1, position, 0);
+    return head.count(TestEvidence.sign(1, head.statement()));
   }
 
   @Test

@@ -524,7 +524,10 @@ public final class MemoryStores {
       synchronized (MemoryStores.this) {
         Row<SigningRecord> row =
             signings.computeIfAbsent(finished.id(), id -> new Row<>(finished, replica));
-        if (row.record.state() == Signing.State.PENDING) {
+        if (row.record.state() == Signing.State.PENDING
+            && row.record.intentDigest().equals(finished.intentDigest())
+            && row.record.key().equals(finished.key())
+            && (finished.result() != null || row.worker.equals(replica))) {
           row.record = finished;
         }
         return row.record;
@@ -615,10 +618,7 @@ public final class MemoryStores {
             evidenceKey.concat(ByteString.copyFromUtf8(String.valueOf(statement.getParty())));
         Remembered latest = ledgers.get(party);
         if (position.against(latest == null ? null : latest.position()) == Judgement.LATER) {
-          ByteString before = latest == null ? ByteString.EMPTY : latest.statement();
-          if (latest != null && latest.position().head().equals(position.head())) {
-            before = latest.before();
-          }
+          ByteString before = latest == null ? ByteString.EMPTY : latest.beforeNext(position);
           ledgers.put(party, new Remembered(position, statement.toByteString(), before));
         }
         return ledgers.get(party);

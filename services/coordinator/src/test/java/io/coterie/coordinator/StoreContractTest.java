@@ -23,6 +23,8 @@ import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
+import io.coterie.platform.ledger.LedgerLog;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -267,7 +269,13 @@ class StoreContractTest {
   }
 
   private static ClaimCount statement(int party, LedgerPosition position) {
-    return position.count(party, ByteString.copyFrom(new byte[64]));
+    return new LedgerHead("test", party, position, 0).count(ByteString.copyFrom(new byte[64]));
+  }
+
+  /** Of the first log. */
+  private static LedgerPosition at(int starts, int mark, int base, int claims) {
+    LedgerLog log = new LedgerLog(1, head(77), ByteString.EMPTY, 0, ByteString.EMPTY);
+    return new LedgerPosition(log, starts, head(mark), base, claims, head(claims));
   }
 
   private static Remembered remember(Replica at, int party, LedgerPosition position) {
@@ -284,10 +292,13 @@ class StoreContractTest {
     for (int starts = 1; starts <= 3; starts++) {
       for (int base = 0; base <= 1; base++) {
         for (int claims = base; claims <= 2; claims++) {
-          positions.add(new LedgerPosition(starts, head(10 * starts + base), base, claims));
+          positions.add(at(starts, 10 * starts + base, base, claims));
         }
       }
     }
+    LedgerPosition last = positions.getLast();
+    positions.add(last.reopened(last, head(1).toByteArray()));
+    positions.add(last.reopened(last, head(2).toByteArray()));
     int party = 100;
     for (LedgerPosition first : positions) {
       for (LedgerPosition second : positions) {
@@ -296,7 +307,7 @@ class StoreContractTest {
             .isEqualTo(
                 new Remembered(first, statement(party, first).toByteString(), ByteString.EMPTY));
         boolean later = second.against(first) == Judgement.LATER;
-        boolean another = !second.head().equals(first.head());
+        boolean another = !second.mark().equals(first.mark());
         LedgerPosition latest = later ? second : first;
         Remembered expected =
             new Remembered(
@@ -315,15 +326,15 @@ class StoreContractTest {
   void the_statement_of_the_start_before_is_kept_and_a_new_evidence_key_has_its_own_ledger(
       Database database) {
     Replica here = database.apply("here");
-    LedgerPosition last = new LedgerPosition(1, head(1), 0, 3);
-    LedgerPosition start = new LedgerPosition(2, head(2), 3, 3);
-    LedgerPosition claimed = new LedgerPosition(2, head(2), 3, 5);
+    LedgerPosition last = at(1, 1, 0, 3);
+    LedgerPosition start = at(2, 2, 3, 3);
+    LedgerPosition claimed = at(2, 2, 3, 5);
     remember(here, 7, last);
     remember(here, 7, start);
     Remembered remembered = remember(here, 7, claimed);
     assertThat(remembered.position()).isEqualTo(claimed);
     assertThat(remembered.before()).isEqualTo(statement(7, last).toByteString());
-    LedgerPosition anew = new LedgerPosition(1, head(9), 0, 0);
+    LedgerPosition anew = at(1, 9, 0, 0);
     assertThat(here.ledgers().remember(anew, statement(7, anew), head(8)).position())
         .isEqualTo(anew);
     assertThat(remember(here, 8, anew).position()).as("of another party").isEqualTo(anew);
@@ -338,8 +349,8 @@ class StoreContractTest {
     Replica other = database.apply("other");
     for (int party = 50; party < 80; party++) {
       int id = party;
-      LedgerPosition one = new LedgerPosition(2, head(1), 0, 4);
-      LedgerPosition two = new LedgerPosition(2, head(2), 0, 9);
+      LedgerPosition one = at(2, 1, 0, 4);
+      LedgerPosition two = at(2, 2, 0, 9);
       CompletableFuture<Remembered> atOther =
           CompletableFuture.supplyAsync(() -> remember(other, id, two));
       Remembered atHere = remember(here, id, one);
@@ -545,6 +556,54 @@ class StoreContractTest {
     assertThat(here.signings().find(signed.id())).isEmpty();
     assertThat(here.signings().finish(signed)).isEqualTo(signed);
     assertThat(here.signings().find(signed.id())).contains(signed);
+  }
+
+  /** A replica that was suspended, say, and comes back while another one works on the request. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_signing_fails_by_its_worker_alone_and_has_the_signature_that_anyone_found(
+      Database database) {
+    Replica late = database.apply("late-" + uuid());
+    Replica here = database.apply("here-" + uuid());
+    here.presence().seen();
+    SigningRecord pending = signing();
+    late.signings().claimOnce(pending);
+    assertThat(here.signings().take(pending.id())).contains(pending);
+    assertThat(late.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(pending);
+    assertThat(here.signings().find(pending.id())).contains(pending);
+    SigningRecord signed = signed(pending, 1);
+    assertThat(late.signings().finish(signed)).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.failed(WHY, 2, NOW))).isEqualTo(signed);
+  }
+
+  /** The database lost a request, and its requester has used the id for another one since. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_signing_of_another_intent_under_the_same_id_is_not_ended(Database database) {
+    Replica here = database.apply("here");
+    SigningRecord lost = signing();
+    SigningRecord other = withDigest(lost, ByteString.copyFrom(new byte[32]));
+    here.signings().claimOnce(other);
+    for (SigningRecord end : List.of(signed(lost, 1), lost.failed(WHY, 1, NOW))) {
+      assertThat(here.signings().finish(end)).isEqualTo(other);
+    }
+    assertThat(here.signings().find(lost.id())).contains(other);
+  }
+
+  private static SigningRecord withDigest(SigningRecord signing, ByteString digest) {
+    RequestHeader header = signing.header();
+    return SigningRecord.pending(
+        new RequestHeader(
+            header.requester(),
+            header.requestId(),
+            digest,
+            header.intent(),
+            header.notAfter(),
+            header.createdAt()),
+        signing.key(),
+        signing.scheme(),
+        signing.payloadDigest(),
+        signing.decoded());
   }
 
   @ParameterizedTest

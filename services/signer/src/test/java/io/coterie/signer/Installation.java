@@ -11,6 +11,7 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.Requester;
 import io.coterie.platform.intent.RequesterDirectory;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -415,15 +416,17 @@ public final class Installation implements AutoCloseable {
     /** As an honest one does, and never less than before. */
     public synchronized Optional<ClaimMemory> remembers(Member party, ClaimCount stated) {
       List<ClaimCount> before = ledgers.getOrDefault(party, List.of());
-      LedgerPosition now = LedgerPosition.of(stated);
-      if (now == null || !now.isSigned(stated, party.evidenceKey())) {
+      LedgerHead head = LedgerHead.of("test", stated).orElse(null);
+      if (head == null || !head.isSigned(stated.getSignature(), party.evidenceKey())) {
         return Optional.empty();
       }
-      LedgerPosition latest = before.isEmpty() ? null : LedgerPosition.of(before.getLast());
+      LedgerPosition now = head.position();
+      LedgerPosition latest =
+          before.isEmpty() ? null : LedgerHead.position(before.getLast()).orElseThrow();
       if (now.against(latest) == LedgerPosition.Judgement.LATER) {
         List<ClaimCount> next = new ArrayList<>(before);
-        if (latest != null && (before.size() == 2 || latest.head().equals(now.head()))) {
-          next.remove(latest.head().equals(now.head()) ? before.getLast() : before.getFirst());
+        if (latest != null && (before.size() == 2 || latest.mark().equals(now.mark()))) {
+          next.remove(latest.mark().equals(now.mark()) ? before.getLast() : before.getFirst());
         }
         next.add(stated);
         ledgers.put(party, List.copyOf(next));
@@ -504,6 +507,11 @@ public final class Installation implements AutoCloseable {
     /** Envelopes of a session that came here. */
     public long partials(SessionId session) {
       return envelopes.stream().filter(e -> e.session().equals(session.bytes())).count();
+    }
+
+    /** Takes all reports that came so far. */
+    public void drainReports() {
+      reports.clear();
     }
 
     /** Whether a party has reported an end of a session. */

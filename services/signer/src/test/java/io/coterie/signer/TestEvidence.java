@@ -2,8 +2,11 @@ package io.coterie.signer;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CompletedStatement;
+import io.coterie.platform.ledger.LedgerHead;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.Certificate;
@@ -52,6 +55,12 @@ public final class TestEvidence {
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /** The head of a party's ledger in the installation {@code test}, as the party states it. */
+  public static ClaimCount head(int party, LedgerPosition position) {
+    LedgerHead head = new LedgerHead("test", party, position, 0);
+    return head.count(sign(party, head.statement()));
   }
 
   /** The statement that a session of the installation {@code test} is completed. */

@@ -3,6 +3,7 @@ package io.coterie.simulation;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
@@ -21,6 +22,7 @@ final class Ending {
   static final String AUDIT_BROKEN = "the audit trail does not tell what was done";
   static final String NO_END = "a session has no end";
   static final String FROZEN = "a key is frozen for no reason";
+  static final String FENCED = "a store that never went back is fenced";
 
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final Duration REFRESH_PATIENCE = Duration.ofSeconds(60);
@@ -48,6 +50,17 @@ final class Ending {
       if (!world.setting().isCorrupt(party.id())) {
         checkAudit(party);
       }
+      if (world.setting().isSound(party.id())) {
+        checkFence(party);
+      }
+    }
+  }
+
+  /** A store begins another log with its fence. */
+  private void checkFence(SimulatedParty party) {
+    LedgerPosition position = party.store().claims().position();
+    if (position.log().number() != 1) {
+      world.checker().violated(FENCED, party.member().name() + ", " + position);
     }
   }
 

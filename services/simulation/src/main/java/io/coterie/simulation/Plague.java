@@ -19,5 +19,10 @@ enum Plague {
   /** The store of one honest party is put back, with and without {@code restore}. */
   PUT_BACK,
   /** That party runs a second time, from a copy of its store. */
-  CLONES
+  CLONES,
+  /**
+   * Processes start again and again, after a clean stop too, one party is away for a time, and
+   * clocks are set back by minutes. Not in schedules that a seed decides: in a world of its own.
+   */
+  RESTARTS
 }

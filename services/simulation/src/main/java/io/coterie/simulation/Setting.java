@@ -43,6 +43,22 @@ record Setting(
     return new Setting(2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, false, Duration.ofSeconds(5));
   }
 
+  /** Honest parties that are started anew all the time, and nothing else. */
+  static Setting restarting() {
+    return new Setting(
+        2,
+        3,
+        Set.of(),
+        0,
+        1,
+        0,
+        0,
+        Set.of(Plague.RESTARTS),
+        1,
+        false,
+        Duration.ofSeconds(60));
+  }
+
   /** As the seed decides. */
   static Setting of(Chance chance) {
     int shape = chance.below(20);
@@ -60,7 +76,7 @@ record Setting(
     int lying = chance.perMille(700) ? 50 + chance.below(300) : 0;
     boolean nativeCore = chance.perMille(NATIVE_PER_MILLE);
     Set<Plague> plagues = EnumSet.noneOf(Plague.class);
-    for (Plague plague : Plague.values()) {
+    for (Plague plague : EnumSet.complementOf(EnumSet.of(Plague.RESTARTS))) {
       if (chance.perMille(perMille(plague)) && possible(plague, unsound, nativeCore)) {
         plagues.add(plague);
       }
@@ -89,6 +105,7 @@ record Setting(
       case HOLDS -> 200;
       case PUT_BACK -> 850;
       case CLONES -> 300;
+      case RESTARTS -> 0;
     };
   }
 

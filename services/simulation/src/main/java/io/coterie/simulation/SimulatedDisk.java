@@ -102,8 +102,8 @@ final class SimulatedDisk implements CommitRunner {
 
   @Override
   public boolean close(Runnable last, Duration time) {
-    killed = true;
     last.run();
+    killed = true;
     return true;
   }
 

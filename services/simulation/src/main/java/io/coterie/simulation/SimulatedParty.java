@@ -299,6 +299,19 @@ final class SimulatedParty {
     copy(loses ? copies.getLast() : left, folder);
   }
 
+  /** Ends in order: all that it has given to write is on disk. */
+  void stop() {
+    Incarnation gone = running();
+    current = null;
+    failedCommits += gone.disk().failures();
+    world.trace().line(self.name() + " stops");
+    gone.pool().close();
+    gone.channel().close();
+    gone.core().kill();
+    gone.closeCore().run();
+    gone.store().close();
+  }
+
   /** Keeps a copy of what is on disk now. */
   void keepCopy() {
     Path copy = folder.resolveSibling(folder.getFileName() + "-copy-" + copies.size());

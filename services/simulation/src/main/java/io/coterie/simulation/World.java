@@ -216,6 +216,11 @@ final class World implements SimulatedNetwork.Tap {
     if (setting.has(Plague.HOLDS)) {
       again("hold", SECOND, 8 * SECOND, own -> hold(own, own.any(parties)));
     }
+    if (setting.has(Plague.RESTARTS)) {
+      again("restart", SECOND / 10, SECOND, own -> restart(own, own.any(parties)));
+      again("leave", 5 * SECOND, 15 * SECOND, own -> leave(own, own.any(parties)));
+      again("clock back", 5 * SECOND, 20 * SECOND, own -> setClockBack(own, own.any(parties)));
+    }
     pass(setting.hostile().toNanos());
     hostile = false;
   }
@@ -262,6 +267,31 @@ final class World implements SimulatedNetwork.Tap {
       party.kill();
       startLater(party, downNanos);
     }
+  }
+
+  private void restart(Chance own, SimulatedParty party) {
+    if (party.runs() && own.perMille(300)) {
+      coverage.count("fault STOPPED");
+      party.stop();
+      startLater(party, own.between(10 * MILLI, 3 * SECOND));
+    } else {
+      killAndStart(own, party);
+    }
+  }
+
+  /** For longer than the others wait for it at their starts. */
+  private void leave(Chance own, SimulatedParty party) {
+    if (party.runs()) {
+      coverage.count("fault AWAY");
+      party.stop();
+      startLater(party, own.between(4 * SECOND, 12 * SECOND));
+    }
+  }
+
+  private void setClockBack(Chance own, SimulatedParty party) {
+    coverage.count("fault CLOCK_BACK");
+    party.clockOffset(Duration.ofSeconds(-own.between(60, 600)));
+    timeline.in(5 * SECOND, () -> party.clockOffset(Duration.ZERO));
   }
 
   private void startLater(SimulatedParty party, long downNanos) {

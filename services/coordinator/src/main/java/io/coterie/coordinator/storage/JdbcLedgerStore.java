@@ -2,33 +2,29 @@ package io.coterie.coordinator.storage;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.ledger.LedgerStore;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.party.v1.ClaimCount;
+import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
-import java.util.List;
+import java.util.Optional;
 import javax.sql.DataSource;
 
 /** The ledgers of parties in PostgreSQL. */
 public final class JdbcLedgerStore implements LedgerStore {
-  private static final String COLUMNS = "starts, head, base, claims, statement, before";
+  private static final String FIRST =
+      "insert into party_ledgers (party_id, evidence_key, statement, before)"
+          + " values (?, ?, ?, '') on conflict do nothing";
 
-  /** The condition is that of {@link LedgerPosition#against} for a later position. */
-  private static final String REMEMBER =
-      "insert into party_ledgers as l (party_id, evidence_key, "
-          + COLUMNS
-          + ") values (?, ?, ?, ?, ?, ?, ?, '') on conflict (party_id, evidence_key) do update set"
-          + " starts = excluded.starts, head = excluded.head, base = excluded.base,"
-          + " claims = excluded.claims, statement = excluded.statement,"
-          + " before = case when l.head = excluded.head then l.before else l.statement end"
-          + " where case when l.head = excluded.head"
-          + "   then l.starts = excluded.starts and l.claims < excluded.claims"
-          + "   else l.starts < excluded.starts and l.claims <= excluded.base end"
-          + " returning "
-          + COLUMNS;
+  /** Only in place of the statement that the new one was compared with. */
+  private static final String LATER =
+      "update party_ledgers set statement = ?, before = ?"
+          + " where party_id = ? and evidence_key = ? and statement = ?";
 
   private static final String FIND =
-      "select " + COLUMNS + " from party_ledgers where party_id = ? and evidence_key = ?";
+      "select statement, before from party_ledgers where party_id = ? and evidence_key = ?";
 
   private final Sql sql;
 
@@ -39,40 +35,52 @@ public final class JdbcLedgerStore implements LedgerStore {
   @Override
   public Remembered remember(
       LedgerPosition position, ClaimCount statement, ByteString evidenceKey) {
-    List<Remembered> changed =
-        sql.query(
-            REMEMBER,
-            s -> {
-              s.setInt(1, statement.getParty());
-              s.setBytes(2, evidenceKey.toByteArray());
-              s.setLong(3, position.starts());
-              s.setBytes(4, position.head().toByteArray());
-              s.setLong(5, position.base());
-              s.setLong(6, position.claims());
-              s.setBytes(7, statement.toByteArray());
-            },
-            JdbcLedgerStore::read);
-    if (!changed.isEmpty()) {
-      return changed.getFirst();
+    byte[] bytes = statement.toByteArray();
+    // Each turn in which another replica was quicker makes the row a later one.
+    while (true) {
+      Optional<Remembered> stored = find(statement.getParty(), evidenceKey);
+      LedgerPosition latest = stored.map(Remembered::position).orElse(null);
+      if (stored.isPresent() && position.against(latest) != Judgement.LATER) {
+        return stored.get();
+      }
+      ByteString before = stored.map(row -> row.beforeNext(position)).orElse(ByteString.EMPTY);
+      int written =
+          stored.isEmpty()
+              ? sql.update(
+                  FIRST,
+                  s -> {
+                    key(s, 1, statement.getParty(), evidenceKey);
+                    s.setBytes(3, bytes);
+                  })
+              : sql.update(
+                  LATER,
+                  s -> {
+                    s.setBytes(1, bytes);
+                    s.setBytes(2, before.toByteArray());
+                    key(s, 3, statement.getParty(), evidenceKey);
+                    s.setBytes(5, stored.get().statement().toByteArray());
+                  });
+      if (written == 1) {
+        return new Remembered(position, statement.toByteString(), before);
+      }
     }
-    // The row exists, and rows are never deleted.
-    return sql.query(
-            FIND,
-            s -> {
-              s.setInt(1, statement.getParty());
-              s.setBytes(2, evidenceKey.toByteArray());
-            },
-            JdbcLedgerStore::read)
-        .getFirst();
+  }
+
+  private Optional<Remembered> find(int party, ByteString evidenceKey) {
+    return sql.first(FIND, s -> key(s, 1, party, evidenceKey), JdbcLedgerStore::read);
+  }
+
+  private static void key(PreparedStatement s, int first, int party, ByteString evidenceKey)
+      throws SQLException {
+    s.setInt(first, party);
+    s.setBytes(first + 1, evidenceKey.toByteArray());
   }
 
   private static Remembered read(ResultSet row) throws SQLException {
+    ClaimCount statement = Sql.message(row, "statement", ClaimCount.parser());
     return new Remembered(
-        new LedgerPosition(
-            row.getLong("starts"),
-            Sql.byteString(row, "head"),
-            row.getLong("base"),
-            row.getLong("claims")),
+        LedgerHead.position(statement)
+            .orElseThrow(() -> new IllegalStateException("a stored statement is none")),
         Sql.byteString(row, "statement"),
         Sql.byteString(row, "before"));
   }

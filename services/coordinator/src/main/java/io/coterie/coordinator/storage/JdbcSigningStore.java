@@ -38,7 +38,9 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String FINISH =
       "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
           + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?"
-          + " where id = ? and state = 1";
+          + " where id = ? and state = 1 and intent_digest = ? and key_name = ?"
+          // A signature is one whoever found it. That there is none, only the worker can say.
+          + " and (? or worker = ?)";
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
@@ -100,7 +102,8 @@ public final class JdbcSigningStore implements SigningStore {
     }
     Optional<SigningRecord> stored = find(finished.id());
     if (stored.isEmpty()) {
-      // The database crashed since the request was stored, and lost it.
+      // The database crashed since the request was stored, and lost it. If another intent has come
+      // under its id meanwhile, that one stays as it is.
       claimOnce(finished);
       if (update(finished)) {
         return finished;
@@ -114,7 +117,7 @@ public final class JdbcSigningStore implements SigningStore {
     return durable.update(FINISH, s -> bindFinish(s, finished)) == 1;
   }
 
-  private static void bindFinish(PreparedStatement s, SigningRecord finished) throws SQLException {
+  private void bindFinish(PreparedStatement s, SigningRecord finished) throws SQLException {
     s.setInt(1, finished.state().getNumber());
     s.setInt(2, finished.sessions());
     s.setArray(3, s.getConnection().createArrayOf("text", finished.signingSet().toArray()));
@@ -130,6 +133,10 @@ public final class JdbcSigningStore implements SigningStore {
     s.setBoolean(8, result != null && result.presigned());
     s.setBytes(9, Sql.bytes(finished.error()));
     s.setObject(10, finished.id());
+    s.setBytes(11, finished.header().intentDigest().toByteArray());
+    s.setString(12, finished.key());
+    s.setBoolean(13, result != null);
+    s.setString(14, self.name());
   }
 
   private static IllegalStateException gone() {

@@ -92,7 +92,7 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID,
       "solana_transaction is not the message of a transaction in its only encoding"),
   SOLANA_TRANSACTION_VERSION(
-      ErrorReason.PAYLOAD_INVALID, "solana_transaction is of a version other than legacy and 0"),
+      ErrorReason.PAYLOAD_INVALID, "solana_transaction is of a version other than legacy, 0 and 1"),
   SOLANA_SIGNER_MISSING(
       ErrorReason.PAYLOAD_INVALID, "solana_transaction does not have this key among its signers"),
   MESSAGE_IS_TRANSACTION(

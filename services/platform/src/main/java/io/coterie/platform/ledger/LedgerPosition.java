@@ -1,7 +1,6 @@
 package io.coterie.platform.ledger;
 
 import com.google.protobuf.ByteString;
-import io.coterie.proto.party.v1.ClaimCount;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
@@ -11,29 +10,27 @@ import org.jspecify.annotations.Nullable;
 /**
  * How far a party's ledger has come. A store that was put back to an earlier state and goes on from
  * there reaches positions that contradict those of the ledger that it was a copy of: each start
- * draws a new head, so no two of them agree.
+ * draws a new mark, so no two of them agree. A store that is known to have gone back begins another
+ * log instead, and contradicts nobody.
  *
- * @param starts how often the ledger was opened, from 1
- * @param head names this start: hash of the start before it, its number, and fresh randomness
+ * @param log in which it is
+ * @param starts how often the log was opened, from 1
+ * @param mark names this start: hash of the head before it, its number, and fresh randomness
  * @param base claims before this start
- * @param claims sessions that multiply and were claimed, over all starts; a {@link #above} adds to
- *     it
+ * @param claims every session that was claimed, over all starts and logs as far as they are known
+ * @param hash over the mark and each session that was claimed since, in order
  */
-public record LedgerPosition(long starts, ByteString head, long base, long claims) {
-  /** Length of a head, bytes. */
-  public static final int HEAD_BYTES = 32;
-
-  /**
-   * Added to starts and claims when it is known that a part of the ledger was forgotten. No ledger
-   * is opened, or claims, so often, so all that was forgotten lies below.
-   */
-  public static final long JUMP = 1L << 32;
+public record LedgerPosition(
+    LedgerLog log, long starts, ByteString mark, long base, long claims, ByteString hash) {
+  /** Length of a mark and of a hash, bytes. */
+  public static final int HASH_BYTES = 32;
 
   /** Before the first start. */
-  public static final LedgerPosition NONE = new LedgerPosition(0, ByteString.EMPTY, 0, 0);
+  public static final LedgerPosition NONE =
+      new LedgerPosition(LedgerLog.NONE, 0, ByteString.EMPTY, 0, 0, ByteString.EMPTY);
 
-  private static final byte[] START = "coterie/start/1".getBytes(StandardCharsets.US_ASCII);
-  private static final byte[] STATEMENT = "coterie/claims/2".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] START = "coterie/start/2".getBytes(StandardCharsets.US_ASCII);
+  private static final byte[] CLAIM = "coterie/claim/1".getBytes(StandardCharsets.US_ASCII);
 
   /** The meaning of a position to a party that remembers another one of the same sender. */
   public enum Judgement {
@@ -41,101 +38,114 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
     LATER,
     /** Nothing new, or overtaken on its way: the remembered one stays, and is told the party. */
     KNOWN,
-    /** No ledger that was never put back shows both. The remembered one stays. */
+    /** No ledger that was never put back shows both in one log. The remembered one stays. */
     CONTRADICTS
   }
 
   /**
-   * The position after one more start.
+   * The position after one more start; the first one begins the first log.
    *
    * @param random 32 fresh bytes
    */
   public LedgerPosition next(byte[] random) {
-    MessageDigest sha256 = sha256();
-    sha256.update(START);
-    sha256.update(ByteBuffer.allocate(Long.BYTES).putLong(starts + 1).flip());
-    sha256.update(head.isEmpty() ? new byte[HEAD_BYTES] : head.toByteArray());
-    sha256.update(random);
-    return new LedgerPosition(starts + 1, ByteString.copyFrom(sha256.digest()), claims, claims);
+    return starts == 0 ? reopened(this, random) : start(log, starts + 1, claims, random);
   }
 
   /**
-   * The position after one more start that lies above all that this ledger was at before it was put
-   * back. It follows on this position, and lies above another one that was told.
+   * The first position of a new log, of a store that is known to have gone back. It lies above all
+   * that this ledger and the told one were at.
    *
+   * @param told where the ledger was once, or this position itself
    * @param random 32 fresh bytes
-   * @throws ArithmeticException beyond the largest number; some 2^31 of these
    */
-  public LedgerPosition above(LedgerPosition told, byte[] random) {
+  public LedgerPosition reopened(LedgerPosition told, byte[] random) {
+    long number = Math.max(log.number(), told.log.number());
+    LedgerLog next = LedgerLog.after(orLater(told), number, random);
+    return start(next, 1, Math.max(claims, told.claims), random);
+  }
+
+  /**
+   * The same where nobody has told of a position.
+   *
+   * @param known how many claims are known to have been made
+   */
+  public LedgerPosition reopened(long known, byte[] random) {
+    return start(LedgerLog.after(this, log.number(), random), 1, Math.max(claims, known), random);
+  }
+
+  private LedgerPosition start(LedgerLog in, long number, long claimed, byte[] random) {
+    MessageDigest sha256 = sha256();
+    sha256.update(START);
+    sha256.update(in.id().asReadOnlyByteBuffer());
+    sha256.update(ByteBuffer.allocate(Long.BYTES).putLong(number).flip());
+    sha256.update(hash.isEmpty() ? new byte[HASH_BYTES] : hash.toByteArray());
+    sha256.update(random);
+    ByteString mark = ByteString.copyFrom(sha256.digest());
+    return new LedgerPosition(in, number, mark, claimed, claimed, mark);
+  }
+
+  /** The position after one more session was claimed. */
+  public LedgerPosition claimed(ByteString session) {
+    MessageDigest sha256 = sha256();
+    sha256.update(CLAIM);
+    sha256.update(hash.asReadOnlyByteBuffer());
+    sha256.update(session.asReadOnlyByteBuffer());
     return new LedgerPosition(
-            Math.addExact(Math.max(starts, told.starts), JUMP),
-            head,
-            base,
-            Math.addExact(Math.max(claims, told.claims), JUMP))
-        .next(random);
+        log, starts, mark, base, claims + 1, ByteString.copyFrom(sha256.digest()));
   }
 
   /** Judges this position by the one that is remembered, if there is one. */
   public Judgement against(@Nullable LedgerPosition remembered) {
-    if (remembered == null) {
+    if (remembered == null || log.number() > remembered.log.number()) {
       return Judgement.LATER;
     }
-    if (head.equals(remembered.head)) {
-      return starts == remembered.starts && claims > remembered.claims
-          ? Judgement.LATER
-          : Judgement.KNOWN;
+    // Two logs of one number are those of two restores of one copy. The party has begun a higher
+    // one as soon as it has heard of the other.
+    if (log.number() < remembered.log.number() || !log.id().equals(remembered.log.id())) {
+      return Judgement.KNOWN;
     }
+    return log.equals(remembered.log) ? inOneLog(remembered) : Judgement.CONTRADICTS;
+  }
+
+  private Judgement inOneLog(LedgerPosition remembered) {
     if (starts > remembered.starts) {
       return base >= remembered.claims ? Judgement.LATER : Judgement.CONTRADICTS;
     }
-    return starts == remembered.starts ? Judgement.CONTRADICTS : Judgement.KNOWN;
+    if (starts < remembered.starts) {
+      // The later start would have begun with these claims.
+      return claims > remembered.base ? Judgement.CONTRADICTS : Judgement.KNOWN;
+    }
+    if (!mark.equals(remembered.mark) || base != remembered.base) {
+      return Judgement.CONTRADICTS;
+    }
+    if (claims == remembered.claims) {
+      return hash.equals(remembered.hash) ? Judgement.KNOWN : Judgement.CONTRADICTS;
+    }
+    return claims > remembered.claims ? Judgement.LATER : Judgement.KNOWN;
   }
 
   /** The later one of two positions of one ledger that was not put back in between. */
   public LedgerPosition orLater(LedgerPosition other) {
+    if (log.number() != other.log.number()) {
+      return other.log.number() > log.number() ? other : this;
+    }
     return other.starts > starts || other.starts == starts && other.claims > claims ? other : this;
   }
 
-  /** The bytes of its position that a party signs. Everything after the tag has a fixed length. */
-  public ByteString statement(int party) {
-    ByteBuffer bytes =
-        ByteBuffer.allocate(STATEMENT.length + Integer.BYTES + 3 * Long.BYTES + HEAD_BYTES)
-            .put(STATEMENT)
-            .putInt(party)
-            .putLong(starts)
-            .putLong(base)
-            .putLong(claims)
-            .put(head.asReadOnlyByteBuffer());
-    return ByteString.copyFrom(bytes.flip());
+  /** Whether the parts have their lengths and agree with each other. */
+  boolean isWellFormed() {
+    return log.isWellFormed()
+        && starts > 0
+        && mark.size() == HASH_BYTES
+        && hash.size() == HASH_BYTES
+        && base >= 0
+        && claims >= base;
   }
 
-  /** Whether a message that states this position has the signature of its party's evidence key. */
-  public boolean isSigned(ClaimCount count, byte[] evidenceKey) {
-    return StatementSignature.verifies(
-        evidenceKey, statement(count.getParty()), count.getSignature());
-  }
-
-  /** The position that a message states; null if it is none. */
-  public static @Nullable LedgerPosition of(ClaimCount count) {
-    return count.getHead().size() == HEAD_BYTES
-            && count.getStarts() > 0
-            && count.getBase() >= 0
-            && count.getCount() >= count.getBase()
-            && count.getSignature().size() == StatementSignature.BYTES
-        ? new LedgerPosition(count.getStarts(), count.getHead(), count.getBase(), count.getCount())
-        : null;
-  }
-
-  /** States this position. */
-  public ClaimCount count(int party, ByteString signature) {
-    return ClaimCount.newBuilder()
-        .setParty(party)
-        .setStarts(starts)
-        .setHead(head)
-        .setBase(base)
-        .setCount(claims)
-        .setSignature(signature)
-        .build();
+  /** For logs: without the hashes. */
+  @Override
+  public String toString() {
+    return "log %d, start %d, %d claims".formatted(log.number(), starts, claims);
   }
 
   private static MessageDigest sha256() {

@@ -357,6 +357,11 @@ public final class BitcoinPsbt {
     if (spent != null) {
       lines.add("amount", spent.amount.getSat());
     }
+    for (int i = 0; i < tx.txIn.size(); i++) {
+      if (i != index) {
+        describeOther(lines, i);
+      }
+    }
     Satoshi fee = psbt.computeFees();
     lines.add("fee", fee == null ? "unknown" : Long.toString(fee.getSat()));
     lines.add("lock time", tx.lockTime);
@@ -366,6 +371,14 @@ public final class BitcoinPsbt {
       TxOut out = tx.txOut.get(i);
       lines.add("output " + i, out.amount.getSat() + " to " + recipient(out));
     }
+  }
+
+  /** An input that somebody else signs, or the same key by another signature. */
+  private void describeOther(Lines lines, int index) throws IntentException {
+    OutPoint outPoint = psbt.global.tx.txIn.get(index).outPoint;
+    TxOut spent = spentOutput(index);
+    String amount = spent == null ? "unknown" : spent.amount.getSat() + " from " + recipient(spent);
+    lines.add("input " + index, amount + ", at " + outPoint.txid + ":" + outPoint.index);
   }
 
   /** The address in its main-net form (the transaction names no network), or else the script. */

@@ -141,15 +141,19 @@ final class SolanaPrograms {
    *
    * @param program address of the program that it calls
    * @param accounts how many accounts it names
+   * @param withoutBudget whether the transaction asks for its budget elsewhere: version 1 runs
+   *     instructions that ask for one, and they change nothing
    */
-  static Call read(String program, int accounts, ByteString data) {
+  static Call read(String program, int accounts, ByteString data, boolean withoutBudget) {
     for (Form form : FORMS) {
       if (form.program.equals(program)
           && data.startsWith(form.tag)
           && data.size() == form.tag.size() + size(form.operands)
           && accounts >= form.accounts.size()
           && (form.more || accounts == form.accounts.size())) {
-        return new Call(form.text, values(form, data), form.accounts);
+        boolean idle = withoutBudget && program.equals(COMPUTE_BUDGET);
+        return new Call(
+            idle ? form.text + ", without effect" : form.text, values(form, data), form.accounts);
       }
     }
     if (program.equals(MEMO_1) || program.equals(MEMO_2)) {

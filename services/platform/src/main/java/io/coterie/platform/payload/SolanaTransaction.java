@@ -8,10 +8,22 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 
-/** The message of a Solana transaction, legacy or version 0: what all its signers sign. */
+/**
+ * The message of a Solana transaction, legacy, version 0 or version 1 (SIMD-0385): what all its
+ * signers sign.
+ */
 public final class SolanaTransaction {
   /** Bytes of a whole transaction, signatures and their count included. */
   private static final int MAX_TRANSACTION = 1232;
+
+  /** The same of version 1, whose signatures have no count. */
+  private static final int MAX_TRANSACTION_V1 = 4096;
+
+  /** Of version 1. */
+  private static final int MAX_SIGNERS_V1 = 12;
+
+  private static final int MAX_ACCOUNTS_V1 = 64;
+  private static final int MAX_INSTRUCTIONS_V1 = 64;
 
   /** Accounts that an index of one byte can name. */
   private static final int MAX_ACCOUNTS = 256;
@@ -22,8 +34,21 @@ public final class SolanaTransaction {
   /** In the first byte: the rest of it is a version. */
   static final int VERSIONED = 0x80;
 
+  /** The forms of a message; all their numbers stand in the first byte. */
+  private enum Version {
+    LEGACY("legacy"),
+    V0("0"),
+    V1("1");
+
+    private final String text;
+
+    Version(String text) {
+      this.text = text;
+    }
+  }
+
   private final ByteString encoded;
-  private final boolean legacy;
+  private final Version version;
   private final int signers;
   private final int readOnlySigners;
   private final int readOnlyOthers;
@@ -31,6 +56,9 @@ public final class SolanaTransaction {
   private final ByteString blockhash;
   private final List<Instruction> instructions;
   private final List<Loaded> loaded;
+
+  /** Requests of version 1 that earlier versions make by instructions, by name. */
+  private final Map<String, String> requests;
 
   /**
    * @param program index of an account
@@ -49,24 +77,62 @@ public final class SolanaTransaction {
     this.encoded = encoded;
     Reader in = new Reader(encoded);
     int first = in.u8();
-    this.legacy = (first & VERSIONED) == 0;
-    if (!legacy && first != VERSIONED) {
-      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_VERSION);
-    }
-    this.signers = legacy ? first : in.u8();
+    this.version = version(first);
+    this.signers = version == Version.LEGACY ? first : in.u8();
     this.readOnlySigners = in.u8();
     this.readOnlyOthers = in.u8();
-    this.keys = in.keys();
-    this.blockhash = in.bytes(BLOCKHASH_BYTES);
+    if (version == Version.V1) {
+      int mask = SolanaRequests.mask(in);
+      this.blockhash = in.bytes(BLOCKHASH_BYTES);
+      int count = in.u8();
+      this.keys = in.keys(in.u8());
+      this.requests = SolanaRequests.read(mask, in);
+      this.instructions = separateInstructions(count, in);
+    } else {
+      this.keys = in.keys(in.compact());
+      this.blockhash = in.bytes(BLOCKHASH_BYTES);
+      this.requests = Map.of();
+      this.instructions = instructions(in);
+    }
+    this.loaded = version == Version.V0 ? loaded(in) : List.of();
+    in.end();
+    check();
+  }
+
+  private static Version version(int first) throws IntentException {
+    if ((first & VERSIONED) == 0) {
+      return Version.LEGACY;
+    }
+    return switch (first & ~VERSIONED) {
+      case 0 -> Version.V0;
+      case 1 -> Version.V1;
+      default -> throw new IntentException(IntentProblem.SOLANA_TRANSACTION_VERSION);
+    };
+  }
+
+  private static List<Instruction> instructions(Reader in) throws IntentException {
     int count = in.compact();
     List<Instruction> parsed = new ArrayList<>();
     for (int i = 0; i < count; i++) {
-      parsed.add(new Instruction(in.u8(), in.indices(), in.bytes(in.compact())));
+      parsed.add(new Instruction(in.u8(), in.indices(in.compact()), in.bytes(in.compact())));
     }
-    this.instructions = List.copyOf(parsed);
-    this.loaded = legacy ? List.of() : loaded(in);
-    in.end();
-    check();
+    return List.copyOf(parsed);
+  }
+
+  /** Version 1: the sizes of all instructions stand before the content of the first one. */
+  private static List<Instruction> separateInstructions(int count, Reader in)
+      throws IntentException {
+    record Sizes(int program, int accounts, int data) {}
+    require(count <= MAX_INSTRUCTIONS_V1);
+    List<Sizes> sizes = new ArrayList<>();
+    for (int i = 0; i < count; i++) {
+      sizes.add(new Sizes(in.u8(), in.u8(), (int) in.littleEndian(Short.BYTES)));
+    }
+    List<Instruction> parsed = new ArrayList<>();
+    for (Sizes next : sizes) {
+      parsed.add(new Instruction(next.program, in.indices(next.accounts), in.bytes(next.data)));
+    }
+    return List.copyOf(parsed);
   }
 
   /** The accounts of the tables: all that may be written, then all that may be read. */
@@ -77,10 +143,10 @@ public final class SolanaTransaction {
     for (int i = 0; i < tables; i++) {
       ByteString table = in.bytes(SolanaAddress.BYTES);
       int before = writable.size() + readOnly.size();
-      for (int index : in.indices()) {
+      for (int index : in.indices(in.compact())) {
         writable.add(new Loaded(table, index, true));
       }
-      for (int index : in.indices()) {
+      for (int index : in.indices(in.compact())) {
         readOnly.add(new Loaded(table, index, false));
       }
       require(writable.size() + readOnly.size() > before);
@@ -97,10 +163,11 @@ public final class SolanaTransaction {
             // The first one pays, so it is written.
             && readOnlySigners < signers
             && signers + readOnlyOthers <= keys.size()
-            && accounts <= MAX_ACCOUNTS
+            && accounts <= (version == Version.V1 ? MAX_ACCOUNTS_V1 : MAX_ACCOUNTS)
+            && (version != Version.V1 || signers <= MAX_SIGNERS_V1)
             && new HashSet<>(keys).size() == keys.size()
             && loaded.stream().map(Loaded::place).distinct().count() == loaded.size()
-            && 1 + signers * SIGNATURE_BYTES + encoded.size() <= MAX_TRANSACTION);
+            && size() <= (version == Version.V1 ? MAX_TRANSACTION_V1 : MAX_TRANSACTION));
     for (Instruction instruction : instructions) {
       // Neither the payer is a program, nor one whose key is not here.
       require(instruction.program >= 1 && instruction.program < keys.size());
@@ -108,6 +175,11 @@ public final class SolanaTransaction {
         require(account < accounts);
       }
     }
+  }
+
+  /** Bytes of the transaction with all its signatures, and their count where they have one. */
+  private int size() {
+    return (version == Version.V1 ? 0 : 1) + signers * SIGNATURE_BYTES + encoded.size();
   }
 
   /**
@@ -119,7 +191,7 @@ public final class SolanaTransaction {
    *     valid
    */
   public static SolanaTransaction decode(ByteString encoded) throws IntentException {
-    require(!encoded.isEmpty() && encoded.size() <= MAX_TRANSACTION);
+    require(!encoded.isEmpty() && encoded.size() <= MAX_TRANSACTION_V1);
     return new SolanaTransaction(encoded);
   }
 
@@ -165,21 +237,28 @@ public final class SolanaTransaction {
     if (signature.size() != SIGNATURE_BYTES) {
       throw new IllegalArgumentException("signature is not 64 bytes");
     }
-    byte[] signatures = new byte[1 + signers * SIGNATURE_BYTES];
+    byte[] signatures = new byte[signers * SIGNATURE_BYTES];
+    signature.copyTo(signatures, place * SIGNATURE_BYTES);
+    if (version == Version.V1) {
+      return encoded.concat(ByteString.copyFrom(signatures));
+    }
     // The size of a transaction allows so few that their count takes one byte.
-    signatures[0] = (byte) signers;
-    signature.copyTo(signatures, 1 + place * SIGNATURE_BYTES);
-    return ByteString.copyFrom(signatures).concat(encoded);
+    return ByteString.copyFrom(new byte[] {(byte) signers})
+        .concat(ByteString.copyFrom(signatures))
+        .concat(encoded);
   }
 
   /** The fields that people are shown. */
   void describe(Lines lines) throws IntentException {
-    lines.add("version", legacy ? "legacy" : "0");
+    lines.add("version", version.text);
     lines.add("fee payer", SolanaAddress.of(keys.getFirst()));
     for (int i = 1; i < signers; i++) {
       lines.add("also signed by", SolanaAddress.of(keys.get(i)));
     }
     lines.add("recent blockhash", SolanaAddress.of(blockhash));
+    for (Map.Entry<String, String> request : requests.entrySet()) {
+      lines.add(request.getKey(), request.getValue());
+    }
     lines.add("instructions", instructions.size());
     for (int i = 0; i < instructions.size(); i++) {
       describe(lines, i, instructions.get(i));
@@ -189,7 +268,8 @@ public final class SolanaTransaction {
   private void describe(Lines lines, int number, Instruction instruction) throws IntentException {
     String program = SolanaAddress.of(keys.get(instruction.program));
     SolanaPrograms.Call call =
-        SolanaPrograms.read(program, instruction.accounts.size(), instruction.data);
+        SolanaPrograms.read(
+            program, instruction.accounts.size(), instruction.data, version == Version.V1);
     lines.add("instruction " + number, call.text());
     for (Map.Entry<String, String> value : call.values().entrySet()) {
       lines.add(number + " " + value.getKey(), value.getValue());
@@ -213,14 +293,14 @@ public final class SolanaTransaction {
     return account.place() + (account.writable ? ", writable" : "");
   }
 
-  private static void require(boolean condition) throws IntentException {
+  static void require(boolean condition) throws IntentException {
     if (!condition) {
       throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
     }
   }
 
   /** Reads from front to end; no count is believed before its bytes are there. */
-  private static final class Reader {
+  static final class Reader {
     /** Bytes of a compact-u16. */
     private static final int MAX_COMPACT = 3;
 
@@ -256,8 +336,18 @@ public final class SolanaTransaction {
       throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
     }
 
-    List<Integer> indices() throws IntentException {
-      ByteString indices = bytes(compact());
+    /** An unsigned number of at most eight bytes; a negative one has the top bit of all eight. */
+    long littleEndian(int count) throws IntentException {
+      ByteString number = bytes(count);
+      long value = 0;
+      for (int i = count - 1; i >= 0; i--) {
+        value = value << Byte.SIZE | number.byteAt(i) & 0xff;
+      }
+      return value;
+    }
+
+    List<Integer> indices(int count) throws IntentException {
+      ByteString indices = bytes(count);
       List<Integer> list = new ArrayList<>(indices.size());
       for (byte index : indices) {
         list.add(index & 0xff);
@@ -265,8 +355,7 @@ public final class SolanaTransaction {
       return List.copyOf(list);
     }
 
-    List<ByteString> keys() throws IntentException {
-      int count = compact();
+    List<ByteString> keys(int count) throws IntentException {
       List<ByteString> keys = new ArrayList<>();
       for (int i = 0; i < count; i++) {
         keys.add(bytes(SolanaAddress.BYTES));

@@ -134,6 +134,7 @@ final class TypedData {
     checkDomain();
     checkAcyclic(primary, new LinkedHashSet<>(), new LinkedHashSet<>());
     lines.add("primary type", primary);
+    describeTypes(primary);
     byte[] domain = hash(DOMAIN, root.get("domain"), "domain", 0);
     byte[] message = hash(primary, root.get("message"), "message", 0);
     return Keccak.hash(new byte[] {0x19, 0x01}, domain, message);
@@ -218,10 +219,24 @@ final class TypedData {
     return bracket < 0 ? type : type.substring(0, bracket);
   }
 
+  /** The types say what the names of values mean: a number may be an amount or a deadline. */
+  private void describeTypes(String primary) throws IntentException {
+    Set<String> used = new TreeSet<>();
+    collect(primary, used);
+    for (String type : used) {
+      StringBuilder text = new StringBuilder();
+      describe(type, text);
+      lines.add("type " + type, text);
+    }
+  }
+
   /** {@code hashStruct}. */
   private byte[] hash(String type, JsonNode value, String path, int depth) throws IntentException {
     List<Member> members = types.getOrDefault(type, List.of());
     requireValue(value.isObject() && value.size() == members.size());
+    if (members.isEmpty()) {
+      lines.add(path, "an empty " + type);
+    }
     ByteArrayOutputStream encoded = new ByteArrayOutputStream();
     encoded.writeBytes(typeHash(type));
     for (Member member : members) {
@@ -272,6 +287,9 @@ final class TypedData {
       requireValue(
           value.isArray()
               && (array.group(2) == null || Integer.parseInt(array.group(2)) == value.size()));
+      if (value.isEmpty()) {
+        lines.add(path, "an empty " + type);
+      }
       ByteArrayOutputStream elements = new ByteArrayOutputStream();
       int i = 0;
       for (JsonNode element : value) {

@@ -109,13 +109,16 @@ class BitcoinPsbtTest {
             input: 1 of 2
             spends: 8ac60eb9575db5b2d987e29f301b5b819ea83a5c6579d282d189cc04b8e151ef:1
             amount: 600000000
+            input 0: 625000000 from OWN, at PREVIOUS:0
             fee: 889210000
             lock time: 17
             sequence: 4294967295
             outputs: 2
             output 0: 112340000 to 1Cu32FVupVCgHkMMRJdYJugxwo2Aprgk7H
             output 1: 223450000 to 16TZ8J6Q5iZKBWizWzFAYnrsaox5Z5aBRV
-            """);
+            """
+                .replace("OWN", BitcoinAddress.of(KEY, BitcoinAddress.Network.MAINNET))
+                .replace("PREVIOUS", PREVIOUS.txid.value.toHex()));
   }
 
   /** CVE-2020-14199: a signature covers the amount of its own input only. */

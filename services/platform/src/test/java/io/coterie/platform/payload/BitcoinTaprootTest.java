@@ -129,7 +129,14 @@ class BitcoinTaprootTest {
     assertThat(decoded.toSign())
         .isEqualTo(
             ByteString.fromHex("4f900a0bae3f1446fd48490c2958b5a023228f01661cda3496a11da502a7f7ef"));
-    assertThat(PayloadsTest.text(decoded))
+    String text = PayloadsTest.text(decoded);
+    // The eight others, one of them to its end.
+    assertThat(text.lines().filter(line -> line.matches("input [0-9]: .*"))).hasSize(8);
+    assertThat(text)
+        .contains(
+            "input 2: 294000000 from 1BgGZ9tcN4rm9KBzDn7KprQz87SZ26SAMH, at"
+                + " 4218a419542757d960174457dc82e06b3613ac8ed2c528926833433883f5e1f8:0\n");
+    assertThat(text.replaceAll("(?m)^input [0-9]: .*\n", ""))
         .isEqualTo(
             """
             input: 4 of 9

@@ -215,9 +215,182 @@ class SolanaTransactionTest {
         ByteString.fromHex("198f1f4c3a452263d413b2cd17ebcbc1a0e5887364e6261a12a81792ea165a3e"));
   }
 
+  private static final String TOKEN =
+      "06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9";
+  private static final String BUDGET =
+      "0306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a40000000";
+
+  /**
+   * SIMD-0385, laid out by hand: of two signers, one of whom is only read; two instructions, whose
+   * sizes stand before what both of them say.
+   */
+  private static String version1(String mask, String values) {
+    return "81"
+        + "020101"
+        + mask
+        + BLOCKHASH
+        + "02"
+        + "04"
+        + PAYER
+        + ALICE
+        + "33".repeat(32)
+        + SYSTEM
+        + values
+        + "03020c00"
+        + "03000100"
+        + "0002"
+        + "020000003100000000000000"
+        + "ff";
+  }
+
+  private static final String ALL = "0102030405060708" + "400d0300" + "00000100" + "00000200";
+
+  @Test
+  void version_1_with_everything_it_asks_for() throws Exception {
+    ByteString message = ByteString.fromHex(version1("1f000000", ALL));
+    DecodedPayload decoded = Payloads.decode(intent(message), KEY);
+    assertThat(decoded.toSign()).isEqualTo(message);
+    assertThat(PayloadsTest.text(decoded))
+        .isEqualTo(
+            """
+            version: 1
+            fee payer: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1
+            also signed by: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99
+            recent blockhash: EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k
+            priority fee, lamports: 578437695752307201
+            compute units: 200000
+            loaded accounts, bytes: 65536
+            heap, bytes: 131072
+            instructions: 2
+            instruction 0: system program: transfer
+            0 lamports: 49
+            0 from: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            0 to: OTHER, writable
+            instruction 1: program 11111111111111111111111111111111
+            1 data, not understood: 0xff
+            """
+                .replace("OTHER", SolanaAddress.of(ByteString.fromHex("33".repeat(32)))));
+    PayloadsTest.assertRefused(
+        IntentProblem.SOLANA_SIGNER_MISSING, intent(message), ByteString.fromHex("33".repeat(32)));
+  }
+
+  @Test
+  void version_1_shows_what_it_asks_for_by_saying_nothing() throws Exception {
+    String text =
+        PayloadsTest.text(
+            Payloads.decode(intent(ByteString.fromHex(version1("00000000", ""))), KEY));
+    assertThat(text)
+        .contains(
+            """
+            priority fee, lamports: 0
+            compute units: 0
+            loaded accounts, bytes: 0
+            heap, bytes: 32768
+            """);
+    text =
+        PayloadsTest.text(
+            Payloads.decode(intent(ByteString.fromHex(version1("04000000", "ffffffff"))), KEY));
+    assertThat(text).contains("compute units: 4294967295\n", "priority fee, lamports: 0\n");
+    text =
+        PayloadsTest.text(
+            Payloads.decode(intent(ByteString.fromHex(version1("03000000", "ff".repeat(8)))), KEY));
+    assertThat(text).contains("priority fee, lamports: 18446744073709551615\n");
+  }
+
+  /** Version 1 runs instructions of the compute budget, and they ask for nothing. */
+  @Test
+  void a_budget_that_changes_nothing_is_shown_as_such() throws Exception {
+    String call = "020500" + "0240420f00";
+    ByteString message =
+        ByteString.fromHex(
+            "81010001"
+                + "00000000"
+                + BLOCKHASH
+                + "01"
+                + "03"
+                + PAYER
+                + ALICE
+                + BUDGET
+                + call.substring(0, 2)
+                + "000500"
+                + call.substring(6));
+    assertThat(PayloadsTest.text(Payloads.decode(intent(message), KEY)))
+        .contains("instruction 0: compute budget: unit limit, without effect\n0 units: 1000000\n");
+  }
+
+  /** The signatures of version 1 stand at the end, and have no count. */
+  @Test
+  void the_signature_of_version_1_is_put_behind_the_message() throws Exception {
+    ByteString message = ByteString.fromHex(version1("00000000", ""));
+    ByteString signature = ByteString.fromHex(SIGNATURE);
+    assertThat(SolanaTransaction.decode(message).signed(ByteString.fromHex(ALICE), signature))
+        .isEqualTo(message.concat(ByteString.fromHex("00".repeat(64) + SIGNATURE)));
+  }
+
+  @Test
+  void version_1_has_one_encoding_and_its_own_bounds() throws Exception {
+    ByteString good = ByteString.fromHex(version1("1f000000", ALL));
+    for (int length = 1; length < good.size(); length++) {
+      assertRefused(good.substring(0, length));
+    }
+    assertRefused(good.concat(ByteString.fromHex("00")));
+    // Half a fee, a bit that nobody knows, values without their bits
+    assertRefused(version1("01000000", "00000000"));
+    assertRefused(version1("02000000", "00000000"));
+    assertRefused(version1("20000000", "00000000"));
+    assertRefused(version1("00000080", "00000000"));
+    assertRefused(version1("00000000", "00000000"));
+    // Heaps: below the least, above the most, between two steps
+    for (String heap : List.of("007c0000", "00040400", "01800000", "00000000")) {
+      assertRefused(version1("10000000", heap));
+    }
+    assertThat(
+            SolanaTransaction.isTransaction(ByteString.fromHex(version1("10000000", "00000400"))))
+        .isTrue();
+    // A body of version 0 behind the first byte of version 1, and the other way round
+    assertRefused(ByteString.fromHex("81").concat(VERSION_0.substring(1)));
+    assertRefused(ByteString.fromHex("80").concat(good.substring(1)));
+    // The payer as program, a program and an account that are not there
+    String small = "81010001" + "00000000" + BLOCKHASH + "01" + "03" + PAYER + ALICE + TOKEN;
+    assertThat(SolanaTransaction.isTransaction(ByteString.fromHex(small + "02010000" + "01")))
+        .isTrue();
+    assertRefused(small + "00010000" + "01");
+    assertRefused(small + "03010000" + "01");
+    assertRefused(small + "02010000" + "03");
+    // An account twice, a payer who is only read, no signer
+    assertRefused("81010001" + "00000000" + BLOCKHASH + "00" + "02" + PAYER + PAYER);
+    assertRefused("81010100" + "00000000" + BLOCKHASH + "00" + "01" + PAYER);
+    assertRefused("81000000" + "00000000" + BLOCKHASH + "00" + "01" + PAYER);
+  }
+
+  /** Signers, accounts, instructions and bytes, each at its bound and one beyond. */
+  @Test
+  void version_1_is_as_large_as_the_chain_takes_it() throws Exception {
+    for (int beyond = 0; beyond <= 1; beyond++) {
+      boolean fits = beyond == 0;
+      assertThat(isVersion1(12 + beyond, 20, 0, 0)).as("signers").isEqualTo(fits);
+      assertThat(isVersion1(1, 64 + beyond, 0, 0)).as("accounts").isEqualTo(fits);
+      assertThat(isVersion1(1, 2, 64 + beyond, 0)).as("instructions").isEqualTo(fits);
+      // 42 bytes before the accounts, two of these, four of an instruction, one signature
+      assertThat(isVersion1(1, 2, 1, 4096 - 42 - 64 - 4 - 64 + beyond)).as("bytes").isEqualTo(fits);
+    }
+  }
+
+  private static boolean isVersion1(int signers, int accounts, int instructions, int data) {
+    StringBuilder message =
+        new StringBuilder("81%02x0000".formatted(signers) + "00000000" + BLOCKHASH)
+            .append("%02x%02x".formatted(instructions, accounts));
+    for (int i = 0; i < accounts; i++) {
+      message.append("%064x".formatted(i + 1));
+    }
+    message.append("0100%02x%02x".formatted(data & 0xff, data >> 8).repeat(instructions));
+    message.append("00".repeat(data * instructions));
+    return SolanaTransaction.isTransaction(ByteString.fromHex(message.toString()));
+  }
+
   @Test
   void other_versions_are_refused() {
-    for (String version : List.of("81", "82", "ff")) {
+    for (String version : List.of("82", "83", "ff")) {
       PayloadsTest.assertRefused(
           IntentProblem.SOLANA_TRANSACTION_VERSION,
           intent(ByteString.fromHex(version).concat(VERSION_0.substring(1))),
@@ -308,7 +481,8 @@ class SolanaTransactionTest {
 
   @Test
   void a_message_that_is_a_transaction_is_not_signed_as_a_message() throws Exception {
-    for (ByteString transaction : List.of(TRANSFER, VERSION_0, LEGACY)) {
+    ByteString version1 = ByteString.fromHex(version1("1f000000", ALL));
+    for (ByteString transaction : List.of(TRANSFER, VERSION_0, LEGACY, version1)) {
       SigningIntent message =
           SigningIntent.newBuilder()
               .setScheme(Scheme.SCHEME_ED25519)

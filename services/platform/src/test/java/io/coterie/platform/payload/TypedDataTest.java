@@ -56,6 +56,8 @@ class TypedDataTest {
         .isEqualTo(
             """
             primary type: Mail
+            type Mail: Mail(Person from,Person to,string contents)
+            type Person: Person(string name,address wallet)
             domain.name: Ether Mail
             domain.version: 1
             domain.chainId: 1
@@ -99,8 +101,36 @@ class TypedDataTest {
     assertThat(PayloadsTest.text(decoded))
         .contains(
             "message.parts[0].grid[1][1]: 0xff\n",
+            "message.parts[1].grid: an empty uint8[2][]\n",
+            "type Part: Part(bytes16 id,int64 count,bool on,bytes blob,uint8[2][] grid)\n",
             "message.parts[1].count: 9007199254740993\n",
             "message.names[1]: Zoë ☃\n");
+  }
+
+  /** An order of no legs, say, is another one than an order without legs. */
+  @Test
+  void what_is_empty_is_shown() throws Exception {
+    String json =
+        """
+        {"types":{"EIP712Domain":[{"name":"name","type":"string"}],"Nothing":[],
+          "Order":[{"name":"legs","type":"Nothing[]"},{"name":"most","type":"Nothing[2]"},
+            {"name":"memo","type":"Nothing"},{"name":"grid","type":"uint8[][1]"}]},
+        "primaryType":"Order","domain":{"name":"test"},
+        "message":{"legs":[],"most":[{},{}],"memo":{},"grid":[[]]}}
+        """;
+    assertThat(PayloadsTest.text(decode(json)))
+        .isEqualTo(
+            """
+            primary type: Order
+            type Nothing: Nothing()
+            type Order: Order(Nothing[] legs,Nothing[2] most,Nothing memo,uint8[][1] grid)
+            domain.name: test
+            message.legs: an empty Nothing[]
+            message.most[0]: an empty Nothing
+            message.most[1]: an empty Nothing
+            message.memo: an empty Nothing
+            message.grid[0]: an empty uint8[]
+            """);
   }
 
   /** The same value in another form signs the same. */

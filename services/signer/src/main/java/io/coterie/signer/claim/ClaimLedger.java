@@ -76,6 +76,9 @@ public interface ClaimLedger {
    */
   void forgetRequests(Duration running);
 
+  /** Has the counter outside the store follow the claims, if there is one. May block. */
+  void noteOutside();
+
   /** Looks how much of the disk is taken and free; cheap, however much is kept. */
   Room room();
 

@@ -1,6 +1,8 @@
 package io.coterie.signer.claim;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -9,6 +11,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.trust.Member;
+import java.time.InstantSource;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -26,11 +29,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Notices that a store was put back to an earlier state: such a party has forgotten whom it
- * excludes and how often it died, so that each time gives a corrupt peer new guesses at its
- * secrets. This party states to the others, and to the coordinator that ordered the session, how
- * far its ledger has come before it multiplies; they remember it and answer with what they
- * remember, which this one's own ledger must know.
+ * Notices that a store was put back to an earlier state: such a party has forgotten for which
+ * requests it did what, whom it excludes and how often it died, so that each time gives a corrupt
+ * peer new guesses at its secrets. This party states to the others and to coordinators how far its
+ * ledger has come: at a start before it claims earlier requests, before it multiplies, and else
+ * soon. They remember it and answer with what they remember, which this one's own ledger must know.
  *
  * <p>Everything but {@link #stated} and {@link #answered}, which only keep the latest message of
  * each sender, happens in one lane.
@@ -47,7 +50,11 @@ public final class ClaimWitnesses {
   private final ProtocolCore core;
   private final Executor lane;
   private final Runnable changed;
+  private final InstantSource clock;
   private final LongSupplier nanos;
+
+  /** The first request id of which this process knows all that it did. */
+  private final String firstKnown;
 
   /** The latest answer of each member that was not looked at. */
   private final Map<Member, Answer> answers = new ConcurrentHashMap<>();
@@ -66,14 +73,13 @@ public final class ClaimWitnesses {
   /** Positions that this party's own ledger has forgotten and is being told at this moment. */
   private final Set<LedgerPosition> learning = new HashSet<>();
 
+  /** Those of which it has been told and that are not on disk: the first write may have failed. */
+  private final Set<LedgerPosition> unlearned = new HashSet<>();
+
   private LedgerPosition signed = LedgerPosition.NONE;
   private ClaimCount statement = ClaimCount.getDefaultInstance();
 
-  /** The start at which everybody who could be reached has answered. */
-  private ByteString metAt = ByteString.EMPTY;
-
-  /** Since when anybody can be reached; null if nobody could so far. */
-  private @Nullable Long reachedNanos;
+  private final Start start;
 
   private record Answer(ClaimMemory remembered, long nanos) {}
 
@@ -112,6 +118,7 @@ public final class ClaimWitnesses {
   /**
    * @param lane of this object alone
    * @param changed told that somebody may be excluded from any key now
+   * @param clock of this party
    * @param nanos a clock that only goes forward
    */
   public ClaimWitnesses(
@@ -121,6 +128,7 @@ public final class ClaimWitnesses {
       ProtocolCore core,
       Executor lane,
       Runnable changed,
+      InstantSource clock,
       LongSupplier nanos) {
     this.network = network;
     this.claims = claims;
@@ -128,11 +136,40 @@ public final class ClaimWitnesses {
     this.core = core;
     this.lane = lane;
     this.changed = changed;
+    this.clock = clock;
     this.nanos = nanos;
+    this.firstKnown = RequestId.first(clock.instant());
+    this.start = new Start(network);
     this.peers = new PeerLedgers(network, memory, lane, this::excluding, nanos);
   }
 
   // ---- this party's own ledger -----------------------------------------------------------------
+
+  /**
+   * Whether a request may have been claimed here before this start without the store knowing of it,
+   * because nobody who would know has been asked yet.
+   *
+   * @param requestId null if it is not known which request it is
+   */
+  public boolean mayHaveForgotten(@Nullable String requestId) {
+    return !start.wasMet() && (requestId == null || requestId.compareTo(firstKnown) < 0);
+  }
+
+  /**
+   * Calls when everybody who can be reached has been asked: in this object's lane, soon, and at
+   * most five seconds after anybody can be reached. By then the store has its fence if anybody has
+   * shown that it went back.
+   */
+  public void whenMet(Runnable then) {
+    lane.execute(
+        () -> {
+          start.whenMet(then);
+          long now = nanos.getAsLong();
+          start.reached(now);
+          state(now);
+          release();
+        });
+  }
 
   /**
    * Waits until others remember the claims that are on disk now.
@@ -152,6 +189,7 @@ public final class ClaimWitnesses {
     lane.execute(
         () -> {
           waiting.put(session, new Waiting(now, peers, holders, coordinator, then));
+          start.reached(nanos.getAsLong());
           state(nanos.getAsLong());
           release();
         });
@@ -194,11 +232,12 @@ public final class ClaimWitnesses {
     LedgerPosition now = claims.position();
     Set<Integer> others = reachable();
     waiting.values().forEach(w -> others.addAll(w.peers));
-    List<Member> told = new ArrayList<>(coordinatorsToTell(now));
+    Set<Member> told = new HashSet<>(reachableCoordinators());
+    waiting.values().forEach(w -> told.add(w.coordinator));
     others.forEach(other -> network.roster().byPartyId(other).ifPresent(told::add));
     for (Member member : told) {
       Witness witness = witness(member);
-      if (witness.mayAsk() && !witness.covers(now.head(), now.claims())) {
+      if (witness.mayAsk() && isDue(member, witness, now, nowNanos)) {
         PartyMessage stated = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
         witness.ask(now, nowNanos);
         network.send(member, stated, null);
@@ -206,18 +245,26 @@ public final class ClaimWitnesses {
     }
   }
 
-  /** Those that ordered a session that waits; at a start all that can be reached. */
-  private Set<Member> coordinatorsToTell(LedgerPosition now) {
-    Set<Member> told =
-        metAt.equals(now.head()) ? new HashSet<>() : new HashSet<>(reachableCoordinators());
-    waiting.values().forEach(session -> told.add(session.coordinator));
-    return told;
+  /** At a start, or if a session may wait for it, at once; else once in a while. */
+  private boolean isDue(Member member, Witness witness, LedgerPosition now, long nowNanos) {
+    if (witness.covers(now.mark(), now.claims())) {
+      return false;
+    }
+    long needed = now.base();
+    for (Waiting session : waiting.values()) {
+      if (member.role() == Member.Role.PARTY || member.equals(session.coordinator)) {
+        needed = Math.max(needed, session.claims);
+      }
+    }
+    return !witness.covers(now.mark(), needed) || witness.isDue(nowNanos);
   }
 
   private ClaimCount sign(LedgerPosition now) {
     if (!now.equals(signed)) {
-      int self = network.self().partyId();
-      statement = now.count(self, core.signStatement(now.statement(self)));
+      LedgerHead head =
+          new LedgerHead(
+              network.roster().installation(), network.self().partyId(), now, clock.millis());
+      statement = head.count(core.signStatement(head.statement()));
       signed = now;
     }
     return statement;
@@ -232,24 +279,6 @@ public final class ClaimWitnesses {
     }
     reachable.remove(network.self().partyId());
     return reachable;
-  }
-
-  /**
-   * Those that this party has heard of, for a while after it could reach anybody, whether it can
-   * reach them already or not. Else a peer and a coordinator that are quicker than everybody else
-   * would decide alone what this party is told at a start.
-   */
-  private Set<Integer> expected(long nowNanos) {
-    if (reachedNanos == null && !network.reachable().isEmpty()) {
-      reachedNanos = nowNanos;
-    }
-    Set<Integer> expected = new HashSet<>();
-    if (reachedNanos == null || nowNanos - reachedNanos < Witness.PATIENCE_NANOS) {
-      for (int party : peers.known()) {
-        network.roster().byPartyId(party).ifPresent(_ -> expected.add(party));
-      }
-    }
-    return expected;
   }
 
   private List<Member> reachableCoordinators() {
@@ -270,39 +299,41 @@ public final class ClaimWitnesses {
     long now = nanos.getAsLong();
     lookAtAnswers();
     witnesses.values().forEach(w -> w.charge(now));
-    Set<Integer> expected = metAt.equals(claims.position().head()) ? Set.of() : expected(now);
+    start.look(
+        claims.position(),
+        !unlearned.isEmpty(),
+        now,
+        reachable(),
+        witnesses,
+        reachableCoordinators().stream().map(this::witness).toList());
     do {
-      letGo(expected);
+      letGo();
     } while (hold(now));
   }
 
-  /**
-   * @param expected parties that a start waits for, reachable or not
-   */
-  private void letGo(Set<Integer> expected) {
+  private void letGo() {
     if (waiting.isEmpty()) {
       return;
     }
-    ByteString head = claims.position().head();
+    ByteString mark = claims.position().mark();
+    waiting.forEach((id, session) -> lacking.put(id, lacking(mark, session)));
+    if (!start.isOver(mark)) {
+      return;
+    }
     Set<Integer> reachable = reachable();
-    reachable.addAll(expected);
-    waiting.forEach((id, session) -> lacking.put(id, lacking(head, session)));
     waiting
         .values()
         .removeIf(
             session -> {
-              boolean fresh = !metAt.equals(head);
-              if (!coordinatorsRemember(head, session, fresh)
+              if (!coordinatorRemembers(mark, session)
                   || !Witness.enough(
-                      head,
+                      mark,
                       session.claims,
                       session.peers,
-                      fresh ? reachable : outside(session, reachable),
-                      fresh,
+                      outside(session, reachable),
                       witnesses)) {
                 return false;
               }
-              metAt = head;
               session.then.run();
               return true;
             });
@@ -314,12 +345,12 @@ public final class ClaimWitnesses {
    * @return whether one of these is not waited for any more
    */
   private boolean hold(long now) {
-    ByteString head = claims.position().head();
+    ByteString mark = claims.position().mark();
     Map<Integer, List<Long>> held = new HashMap<>();
-    if (!waiting.isEmpty() && metAt.equals(head)) {
+    if (!waiting.isEmpty() && start.isOver(mark)) {
       Set<Integer> reachable = reachable();
       for (Waiting session : waiting.values()) {
-        if (!coordinatorsRemember(head, session, false) || !lacking(head, session).isEmpty()) {
+        if (!coordinatorRemembers(mark, session) || !lacking(mark, session).isEmpty()) {
           session.heldNanos = null;
           continue;
         }
@@ -359,23 +390,17 @@ public final class ClaimWitnesses {
     return outside;
   }
 
-  /** The one that ordered the session remembers enough, and at a start all that can be reached. */
-  private boolean coordinatorsRemember(ByteString head, Waiting session, boolean fresh) {
+  /** The one that ordered the session remembers enough. */
+  private boolean coordinatorRemembers(ByteString mark, Waiting session) {
     Witness ordering = coordinators.get(session.coordinator);
-    if (ordering == null || !ordering.covers(head, session.claims)) {
-      return false;
-    }
-    return !fresh
-        || reachableCoordinators().stream()
-            .map(this::witness)
-            .allMatch(w -> w.covers(head, session.claims) || !w.waitedFor(true));
+    return ordering != null && ordering.covers(mark, session.claims);
   }
 
-  private Set<Integer> lacking(ByteString head, Waiting session) {
+  private Set<Integer> lacking(ByteString mark, Waiting session) {
     Set<Integer> lacking = new HashSet<>();
     for (int peer : session.peers) {
       Witness witness = witnesses.get(peer);
-      if (witness == null || !witness.covers(head, session.claims)) {
+      if (witness == null || !witness.covers(mark, session.claims)) {
         lacking.add(peer);
       }
     }
@@ -420,19 +445,23 @@ public final class ClaimWitnesses {
     LedgerPosition now = claims.position();
     LedgerPosition latest = LedgerPosition.NONE;
     for (ClaimCount count : answer.remembered.getRememberedList()) {
-      LedgerPosition told = LedgerPosition.of(count);
-      if (told == null || count.getParty() != network.self().partyId()) {
+      LedgerHead head = LedgerHead.of(network.roster().installation(), count).orElse(null);
+      if (head == null || head.party() != network.self().partyId()) {
         return;
       }
+      LedgerPosition told = head.position();
       latest = told;
-      boolean current = told.head().equals(now.head()) && told.claims() <= now.claims();
+      boolean current =
+          told.mark().equals(now.mark())
+              && (told.claims() < now.claims()
+                  || told.claims() == now.claims() && told.hash().equals(now.hash()));
       if (!current && !told.equals(known.get(sender))) {
         // The signature first: it costs less than the disk, and nobody else can make one.
-        if (!told.isSigned(count, network.self().evidenceKey())) {
+        if (!head.isSigned(count.getSignature(), network.self().evidenceKey())) {
           return;
         }
         if (!remembers(told)) {
-          wentBack(sender, told, now);
+          wentBack(sender, head, now);
           return;
         }
         known.put(sender, told);
@@ -453,20 +482,30 @@ public final class ClaimWitnesses {
     }
   }
 
-  private void wentBack(Member sender, LedgerPosition told, LedgerPosition now) {
+  private void wentBack(Member sender, LedgerHead told, LedgerPosition now) {
+    LedgerPosition position = told.position();
     log.error(
-        "this party's own store went back to an earlier state: {} remembers start {} with {}"
-            + " claims, here is start {} with {}",
+        "this party's own store went back to an earlier state: {} remembers {} of {}, here is {}",
         sender.name(),
-        told.starts(),
-        told.claims(),
-        now.starts(),
-        now.claims());
+        position,
+        told.time(),
+        now);
     witness(sender).contradicts();
-    if (learning.add(told)) {
+    unlearned.add(position);
+    if (learning.add(position)) {
       excluding(
-          memory.wentBack(told).whenComplete((_, _) -> lane.execute(() -> learning.remove(told))));
+          memory
+              .wentBack(told)
+              .whenComplete((_, failure) -> lane.execute(() -> learned(position, failure))));
     }
+  }
+
+  private void learned(LedgerPosition position, @Nullable Throwable failure) {
+    learning.remove(position);
+    if (failure == null) {
+      unlearned.remove(position);
+    }
+    // If it failed, whoever has told of it is asked again and tells it again.
   }
 
   private void excluding(CompletionStage<List<String>> write) {

@@ -2,6 +2,7 @@ package io.coterie.signer.claim;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
@@ -81,25 +82,20 @@ final class PeerLedgers {
     }
   }
 
-  /** Ids of the parties of which a position is remembered. */
-  Set<Integer> known() {
-    return Set.copyOf(shown.keySet());
-  }
-
   private void stated(Member sender) {
     if (writing.contains(sender.partyId())) {
       return; // looked at when that is written
     }
     ClaimCount count = statements.remove(sender.partyId());
-    LedgerPosition now = count == null ? null : LedgerPosition.of(count);
+    LedgerHead now = count == null ? null : head(count);
     if (count == null || now == null) {
       return;
     }
-    ShownClaims.Shown before = shownBy(sender, now);
-    switch (now.against(before == null ? null : before.position())) {
+    ShownClaims.Shown before = shownBy(sender, now.position());
+    switch (now.position().against(before == null ? null : before.position())) {
       case KNOWN -> answer(sender, before);
       case LATER -> {
-        if (now.isSigned(count, sender.evidenceKey())) {
+        if (now.isSigned(count.getSignature(), sender.evidenceKey())) {
           remember(sender, now, count, before);
         }
       }
@@ -108,9 +104,13 @@ final class PeerLedgers {
         long nowNanos = nanos.getAsLong();
         if (last != null && nowNanos - last < PAUSE_NANOS) {
           answer(sender, before);
-        } else if (now.isSigned(count, sender.evidenceKey())) {
+        } else if (now.isSigned(count.getSignature(), sender.evidenceKey())) {
           contradicted.put(sender.partyId(), nowNanos);
-          log.error("the store of {} went back to an earlier state", sender.name());
+          log.error(
+              "the store of {} went back to an earlier state: it has said {} and says {}",
+              sender.name(),
+              before == null ? "nothing" : before.position(),
+              now.position());
           answer(sender, before);
           writing.add(sender.partyId());
           excluding.accept(
@@ -122,28 +122,40 @@ final class PeerLedgers {
     }
   }
 
+  private @Nullable LedgerHead head(ClaimCount count) {
+    return LedgerHead.of(network.roster().installation(), count).orElse(null);
+  }
+
   /** The remembered position of a party, unless it has enrolled anew since. */
   private ShownClaims.@Nullable Shown shownBy(Member sender, LedgerPosition now) {
     ShownClaims.Shown before = shown.get(sender.partyId());
     return before == null
-            || now.head().equals(before.position().head())
-            || before.position().isSigned(parse(before.statement()), sender.evidenceKey())
+            || now.mark().equals(before.position().mark())
+            || isSigned(parse(before.statement()), sender)
         ? before
         : null;
   }
 
+  private boolean isSigned(ClaimCount count, Member sender) {
+    LedgerHead head = head(count);
+    return head != null && head.isSigned(count.getSignature(), sender.evidenceKey());
+  }
+
   private void remember(
-      Member sender, LedgerPosition now, ClaimCount count, ShownClaims.@Nullable Shown before) {
+      Member sender, LedgerHead now, ClaimCount count, ShownClaims.@Nullable Shown before) {
     ByteString earlier = ByteString.EMPTY;
     if (before != null) {
-      earlier = before.position().head().equals(now.head()) ? before.before() : before.statement();
+      earlier =
+          before.position().mark().equals(now.position().mark())
+              ? before.before()
+              : before.statement();
     }
     ShownClaims.Shown next =
         new ShownClaims.Shown(
             sender.partyId(),
-            now,
+            now.position(),
             // Without fields that nobody knows: what is stored has a bound.
-            now.count(sender.partyId(), count.getSignature()).toByteString(),
+            now.count(count.getSignature()).toByteString(),
             earlier);
     writing.add(sender.partyId());
     memory

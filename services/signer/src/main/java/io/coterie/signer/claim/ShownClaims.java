@@ -1,6 +1,7 @@
 package io.coterie.signer.claim;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import java.util.List;
 import java.util.concurrent.CompletionStage;
@@ -23,10 +24,11 @@ public interface ShownClaims {
   CompletionStage<List<String>> wentBack(int party);
 
   /**
-   * This party's own ledger was at a position that it has forgotten: the same for itself, and in
-   * the same transaction the ledger goes on above that position.
+   * This party's own ledger was at a head that it has forgotten: the same for itself, and in the
+   * same transaction the ledger goes on in a new log, and no request id of before this start, or of
+   * before the head was signed, is claimed any more.
    */
-  CompletionStage<List<String>> wentBack(LedgerPosition forgotten);
+  CompletionStage<List<String>> wentBack(LedgerHead forgotten);
 
   /**
    * @param statement {@code coterie.party.v1.ClaimCount} with the peer's signature

@@ -17,6 +17,9 @@ final class Witness {
   /** A statement is sent again, and its receiver not waited for any more, after this long. */
   static final long PATIENCE_NANOS = TimeUnit.SECONDS.toNanos(2);
 
+  /** It is told of claims that no session waits for at most once in this long. */
+  static final long PERIOD_NANOS = TimeUnit.SECONDS.toNanos(2);
+
   /** So long after its peers each session waits for those outside it, whatever they did before. */
   private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
@@ -104,13 +107,18 @@ final class Witness {
     return false;
   }
 
-  boolean covers(ByteString head, long claims) {
-    return remembers.head().equals(head) && remembers.claims() >= claims;
+  boolean covers(ByteString mark, long claims) {
+    return remembers.mark().equals(mark) && remembers.claims() >= claims;
   }
 
   /** Whether no statement waits for its answer. */
   boolean mayAsk() {
     return asked == null;
+  }
+
+  /** Whether it is time to tell it of claims that nobody waits for. */
+  boolean isDue(long nowNanos) {
+    return nowNanos - askedNanos >= PERIOD_NANOS;
   }
 
   void ask(LedgerPosition now, long nowNanos) {
@@ -133,7 +141,7 @@ final class Witness {
   /** Anything but what it was asked for is no answer. It holds up nothing from then on. */
   void answers(LedgerPosition remembered) {
     if (asked != null
-        && asked.head().equals(remembered.head())
+        && asked.mark().equals(remembered.mark())
         && asked.claims() <= remembered.claims()) {
       asked = null;
       silent = false;
@@ -144,21 +152,20 @@ final class Witness {
   }
 
   /**
-   * Those who matter remember enough: every peer of the session; of the others who can be reached
-   * and are waited for all at a start, and one after that.
+   * Those who matter remember enough: every peer of the session, and one of the others who can be
+   * reached and are waited for.
    *
-   * @param reachable parties that can be reached, and at a start those that are about to be
+   * @param reachable parties that can be reached
    */
   static boolean enough(
-      ByteString head,
+      ByteString mark,
       long claims,
       Collection<Integer> peers,
       Set<Integer> reachable,
-      boolean fresh,
       Map<Integer, Witness> witnesses) {
     for (int peer : peers) {
       Witness witness = witnesses.get(peer);
-      if (witness == null || !witness.covers(head, claims)) {
+      if (witness == null || !witness.covers(mark, claims)) {
         return false;
       }
     }
@@ -166,11 +173,11 @@ final class Witness {
     int covering = 0;
     for (int other : reachable) {
       Witness witness = witnesses.get(other);
-      if (!peers.contains(other) && (witness == null || witness.waitedFor(fresh))) {
+      if (!peers.contains(other) && (witness == null || witness.waitedFor(false))) {
         outside++;
-        covering += witness != null && witness.covers(head, claims) ? 1 : 0;
+        covering += witness != null && witness.covers(mark, claims) ? 1 : 0;
       }
     }
-    return fresh ? covering == outside : outside == 0 || covering > 0;
+    return outside == 0 || covering > 0;
   }
 }

@@ -6,6 +6,7 @@ import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
@@ -23,6 +24,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
 import java.io.IOException;
+import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -78,6 +80,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final PolicyGate policy;
   private final DiskRoom room;
   private final SignerMetrics metrics;
+  private final OutsideCounter counter;
   private final Clock clock;
 
   private volatile Phase phase = Phase.STOPPED;
@@ -105,6 +108,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
       ChannelAccess access,
       PolicyGate policy,
       SignerMetrics metrics,
+      OutsideCounter counter,
       Clock clock) {
     this.properties = properties;
     this.dataKeys = dataKeys;
@@ -114,6 +118,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.room =
         new DiskRoom(properties.data(), properties.records().minFree().toBytes(), () -> store);
     this.metrics = metrics;
+    this.counter = counter;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
     metrics.troubles(this::troubles);
@@ -203,7 +208,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
               clock,
               metrics::committed,
               properties.records().retention(),
-              properties.records().minFree().toBytes());
+              properties.records().minFree().toBytes(),
+              counter);
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
@@ -287,6 +293,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     connected = opened.connected();
     ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
     PartyStore openStore = present(store);
+    VaultCore vaultCore = new VaultCore(present(vault), sealedIdentity);
     SessionService freshService =
         new SessionService(
             new SessionPorts(
@@ -297,14 +304,15 @@ final class Party implements SmartLifecycle, HealthIndicator {
                     openStore.shares(),
                     openStore.shownClaims(),
                     openStore.holds()),
-                new VaultCore(present(vault), sealedIdentity),
+                vaultCore,
                 openStore.audit(),
                 metrics,
                 clock),
             properties.sessions().limits(properties.presignatures()),
             freshPool);
     service = freshService;
-    PeerClocks freshClocks = new PeerClocks(network, freshPool, clock);
+    PeerClocks freshClocks =
+        new PeerClocks(network, vaultCore::signStatement, freshPool, clock, new SecureRandom());
     clocks = freshClocks;
     network.deliverTo(freshClocks);
     network.deliverTo(freshService);
@@ -406,8 +414,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
     Optional<String> room = this.room.problem();
     PeerClocks clocks = this.clocks;
     boolean apart = clocks != null && clocks.isApart();
-    Health.Builder health =
-        online && room.isEmpty() && !apart ? Health.up() : Health.outOfService();
+    PartyStore open = store;
+    Optional<String> counting = open == null ? Optional.empty() : open.counterProblem();
+    boolean well = online && room.isEmpty() && counting.isEmpty() && !apart;
+    Health.Builder health = well ? Health.up() : Health.outOfService();
+    counting.ifPresent(problem -> health.withDetail("counter", problem));
     if (apart) {
       health.withDetail(
           "clock", "the clocks of the peers are ahead by " + ahead() + ": set this one right");

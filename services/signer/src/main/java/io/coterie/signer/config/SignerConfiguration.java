@@ -7,14 +7,17 @@ import io.coterie.platform.management.ManagementAccess;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.policy.ConfiguredPolicy;
 import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.storage.FileCounter;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.LinkedHashMap;
@@ -142,6 +145,13 @@ public class SignerConfiguration {
     return NativeMpcCore::load;
   }
 
+  /** Another kind of counter takes the place of this one. */
+  @Bean
+  OutsideCounter outsideCounter(SignerProperties properties) {
+    Path file = properties.fence().counterFile();
+    return file == null ? OutsideCounter.NONE : new FileCounter(file);
+  }
+
   @Bean
   Party party(
       SignerProperties properties,
@@ -149,6 +159,7 @@ public class SignerConfiguration {
       Supplier<MpcCore> nativeCore,
       PolicyGate policy,
       SignerMetrics metrics,
+      OutsideCounter counter,
       MeterRegistry registry) {
     return new Party(
         properties,
@@ -157,6 +168,7 @@ public class SignerConfiguration {
         new SignalAccess(properties, registry),
         policy,
         metrics,
+        counter,
         Clock.systemUTC());
   }
 }

@@ -37,6 +37,7 @@ import org.springframework.util.unit.DataSize;
  * @param data folder of everything the party keeps; owned by this process alone
  * @param drain how long running sessions may take to finish at shutdown
  * @param records how long they are kept, and in how much room
+ * @param fence by what else the party notices that its store went back
  * @param metrics who may read them
  * @param requesters whom this party obeys, and how far
  */
@@ -52,6 +53,7 @@ public record SignerProperties(
     @DefaultValue Presignatures presignatures,
     @DefaultValue("10s") Duration drain,
     @DefaultValue Records records,
+    @DefaultValue Fence fence,
     @DefaultValue Metrics metrics,
     @DefaultValue List<RequesterSettings> requesters) {
 
@@ -89,6 +91,14 @@ public record SignerProperties(
       require(!minFree.isNegative(), "records.min-free is negative");
     }
   }
+
+  /**
+   * The fence of a store that went back.
+   *
+   * @param counterFile a file that counts claims outside the data folder; none if not given. It
+   *     belongs on a volume that nobody puts back together with the data folder
+   */
+  public record Fence(@Nullable Path counterFile) {}
 
   /**
    * Access to the metrics, and to the details of health.

@@ -1,5 +1,7 @@
 package io.coterie.signer.party;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.ClockStatement;
 import io.coterie.platform.limit.Rate;
 import io.coterie.proto.party.v1.ClockAnswer;
 import io.coterie.proto.party.v1.ClockQuestion;
@@ -11,10 +13,15 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Future;
+import java.util.function.UnaryOperator;
+import java.util.random.RandomGenerator;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How far this party's clock is from those of its peers. Expiry, deadlines and fences are decided
- * by it, so a party whose clock is alone says so. Thread-safe.
+ * by it, so a party whose clock is alone says so. A peer that does not answer counts as one that
+ * agrees: this clock is only judged by more than half of all peers, so that those who can keep
+ * others away, or lie alone, put no party out of service. Thread-safe.
  */
 public final class PeerClocks implements AutoCloseable {
   /** A party whose clock is further from its peers' is not ready. */
@@ -33,16 +40,18 @@ public final class PeerClocks implements AutoCloseable {
   private static final int BURST = 4;
 
   private final PartyNetwork network;
+  private final UnaryOperator<ByteString> signature;
   private final WorkPool pool;
   private final InstantSource clock;
+  private final RandomGenerator random;
   private final Map<Integer, Reading> readings = new ConcurrentHashMap<>();
   private final Map<Integer, Rate> answered = new ConcurrentHashMap<>();
   private final Future<?> asking;
 
-  /** The number of the last question, and when it was put: they change together. */
-  private volatile Asked asked = new Asked(0, 0);
+  /** The last question, and when it was put: they change together. */
+  private volatile Asked asked = new Asked(ByteString.EMPTY, 0);
 
-  private record Asked(long number, long nanos) {}
+  private record Asked(ByteString challenge, long nanos) {}
 
   /**
    * A peer's clock.
@@ -55,17 +64,28 @@ public final class PeerClocks implements AutoCloseable {
   /**
    * Asks the parties of the roster from time to time until it is closed.
    *
+   * @param signature of this party under a statement
    * @param clock this party's
+   * @param random no peer knows the next question
    */
-  public PeerClocks(PartyNetwork network, WorkPool pool, InstantSource clock) {
+  public PeerClocks(
+      PartyNetwork network,
+      UnaryOperator<ByteString> signature,
+      WorkPool pool,
+      InstantSource clock,
+      RandomGenerator random) {
     this.network = network;
+    this.signature = signature;
     this.pool = pool;
     this.clock = clock;
+    this.random = random;
     this.asking = pool.every(PERIOD, this::ask);
   }
 
   void ask() {
-    Asked next = new Asked(asked.number() + 1, pool.nanos());
+    byte[] challenge = new byte[ClockStatement.CHALLENGE_BYTES];
+    random.nextBytes(challenge);
+    Asked next = new Asked(ByteString.copyFrom(challenge), pool.nanos());
     asked = next;
     List<Member> peers =
         network.reachable().stream().filter(m -> m.role() == Member.Role.PARTY).toList();
@@ -73,7 +93,7 @@ public final class PeerClocks implements AutoCloseable {
       network.broadcast(
           peers,
           PartyMessage.newBuilder()
-              .setClockQuestion(ClockQuestion.newBuilder().setNumber(next.number()))
+              .setClockQuestion(ClockQuestion.newBuilder().setChallenge(next.challenge()))
               .build(),
           null);
     }
@@ -83,14 +103,23 @@ public final class PeerClocks implements AutoCloseable {
   public void asked(Member sender, ClockQuestion question) {
     long now = pool.nanos();
     if (sender.role() == Member.Role.PARTY
+        && question.getChallenge().size() == ClockStatement.CHALLENGE_BYTES
         && answered.computeIfAbsent(sender.partyId(), _ -> new Rate(BURST, 1, now)).take(now)) {
+      ClockStatement says =
+          new ClockStatement(
+              network.roster().installation(),
+              network.self().partyId(),
+              sender.partyId(),
+              question.getChallenge(),
+              clock.millis());
       network.send(
           sender,
           PartyMessage.newBuilder()
               .setClockAnswer(
                   ClockAnswer.newBuilder()
-                      .setNumber(question.getNumber())
-                      .setUnixMs(clock.millis()))
+                      .setChallenge(says.challenge())
+                      .setUnixMs(says.unixMs())
+                      .setSignature(signature.apply(says.statement())))
               .build(),
           null);
     }
@@ -102,9 +131,10 @@ public final class PeerClocks implements AutoCloseable {
     long now = pool.nanos();
     long way = now - last.nanos();
     if (sender.role() == Member.Role.PARTY
-        && answer.getNumber() == last.number()
-        && last.number() > 0
-        && way <= LONGEST_WAY.toNanos()) {
+        && !last.challenge().isEmpty()
+        && answer.getChallenge().equals(last.challenge())
+        && way <= LONGEST_WAY.toNanos()
+        && isSigned(sender, answer)) {
       long here = clock.millis() - Duration.ofNanos(way / 2).toMillis();
       // Far away is far away, however far: no overflow.
       long ahead = Math.clamp(answer.getUnixMs(), 0, Long.MAX_VALUE / 2) - here;
@@ -112,16 +142,27 @@ public final class PeerClocks implements AutoCloseable {
     }
   }
 
+  private boolean isSigned(Member sender, ClockAnswer answer) {
+    return new ClockStatement(
+            network.roster().installation(),
+            sender.partyId(),
+            network.self().partyId(),
+            answer.getChallenge(),
+            answer.getUnixMs())
+        .isSigned(answer.getSignature(), sender.evidenceKey());
+  }
+
   /**
    * How far the peers are ahead of this party, negative if they are behind: their median, or of the
-   * two middle ones what speaks for this party. Zero as long as nobody has answered.
+   * two middle ones what speaks for this party. Who has not answered counts as in step with it.
    */
   public Duration ahead() {
     long now = pool.nanos();
+    int self = network.self().partyId();
     long[] sorted =
-        readings.values().stream()
-            .filter(reading -> now - reading.nanos() <= FRESH.toNanos())
-            .mapToLong(Reading::aheadMs)
+        network.roster().members().stream()
+            .filter(peer -> peer.role() == Member.Role.PARTY && peer.partyId() != self)
+            .mapToLong(peer -> aheadMs(readings.get(peer.partyId()), now))
             .sorted()
             .toArray();
     if (sorted.length == 0) {
@@ -130,6 +171,10 @@ public final class PeerClocks implements AutoCloseable {
     long lower = sorted[(sorted.length - 1) / 2];
     long upper = sorted[sorted.length / 2];
     return Duration.ofMillis(lower > 0 ? lower : Math.min(upper, 0));
+  }
+
+  private static long aheadMs(@Nullable Reading reading, long now) {
+    return reading == null || now - reading.nanos() > FRESH.toNanos() ? 0 : reading.aheadMs();
   }
 
   /** Whether {@link #ahead} is more than is tolerated. */

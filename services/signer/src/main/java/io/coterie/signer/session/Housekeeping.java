@@ -82,6 +82,7 @@ final class Housekeeping implements AutoCloseable {
       activation.tick(now);
       disk.execute(shares::housekeep);
       disk.execute(room::look);
+      disk.execute(claims::noteOutside);
       witnesses.tick();
       leaveHeld();
       if (now - forgotNanos >= FORGET.toNanos()) {

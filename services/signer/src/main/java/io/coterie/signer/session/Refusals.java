@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
@@ -22,6 +23,7 @@ final class Refusals {
   private static final Logger log = LoggerFactory.getLogger(Refusals.class);
 
   private final ClaimLedger claims;
+  private final ClaimWitnesses witnesses;
   private final RequestBindings bindings;
   private final SessionReports reports;
   private final SessionRecords records;
@@ -29,11 +31,13 @@ final class Refusals {
 
   Refusals(
       ClaimLedger claims,
+      ClaimWitnesses witnesses,
       RequestBindings bindings,
       SessionReports reports,
       SessionRecords records,
       DiskShares disk) {
     this.claims = claims;
+    this.witnesses = witnesses;
     this.bindings = bindings;
     this.reports = reports;
     this.records = records;
@@ -57,10 +61,11 @@ final class Refusals {
     SessionPlan.Request request = plan == null ? null : plan.request();
     // The policy looks at what an intent says after it has checked who signed it.
     boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    String requestId = request == null ? null : request.requestId();
     String account = DiskShares.ofCoordinator(session.coordinator.name());
     CompletionStage<Boolean> decline =
-        asked && disk.mayTake(account)
-            ? claims.decline(session.id, account, request == null ? null : request.requestId())
+        asked && disk.mayTake(account) && !witnesses.mayHaveForgotten(requestId)
+            ? claims.decline(session.id, account, requestId)
             : CompletableFuture.completedFuture(false);
     decline.whenComplete(
         (declined, failure) ->

@@ -30,7 +30,7 @@ final class SessionOpening {
   private final Admission admission;
   private final SessionMeans.Running running;
   private final SessionMeans.Keys keys;
-  private final SessionClaims claims;
+  private final SessionMeans.Claims claims;
   private final SessionMeans.Accounts accounts;
   private final ProtocolCore core;
   private final int self;
@@ -45,7 +45,7 @@ final class SessionOpening {
       Admission admission,
       SessionMeans.Running running,
       SessionMeans.Keys keys,
-      SessionClaims claims,
+      SessionMeans.Claims claims,
       SessionMeans.Accounts accounts,
       ProtocolCore core,
       int self,
@@ -107,6 +107,12 @@ final class SessionOpening {
   /** Carries out the judgement of an order against its key. */
   private void goOn(Session session) throws RefusedException {
     SessionPlan plan = session.plan();
+    SessionPlan.Request request = plan.request();
+    if (request != null && claims.witnesses().mayHaveForgotten(request.requestId())) {
+      // Whether it was claimed here before is what the others are being asked.
+      claims.witnesses().whenMet(() -> session.run(() -> beginAgain(session)));
+      return;
+    }
     keys.exclusions().check(plan);
     switch (session.operation().begin()) {
       case Beginning.Claim claim -> {
@@ -191,6 +197,7 @@ final class SessionOpening {
     Operation operation = session.operation();
     ClaimLedger.Binding binding = operation.binding(session.firstStep).orElse(null);
     claims
+        .sessions()
         .claim(session, binding, operation.instead(), begun.payload())
         .whenComplete(
             (outcome, failure) ->
@@ -206,7 +213,7 @@ final class SessionOpening {
     session.untilClaimed.close();
     if (outcome == ClaimLedger.Outcome.CLAIMED) {
       session.multiplying = session.plan().protocol().multiplies();
-      claims.multiplied(session); // if it was cancelled or too late meanwhile
+      claims.sessions().multiplied(session); // if it was cancelled or too late meanwhile
       if (binding != null) {
         session.operation().bound(binding);
       }
@@ -220,7 +227,7 @@ final class SessionOpening {
       driver.refuse(
           session, RefusalReason.REFUSAL_REASON_INTERNAL, "the claim could not be stored");
     } else if (outcome != ClaimLedger.Outcome.CLAIMED) {
-      driver.refuse(session, claims.refusal(session.plan(), outcome));
+      driver.refuse(session, claims.sessions().refusal(session.plan(), outcome));
     } else {
       start(session, begun);
     }

@@ -100,11 +100,12 @@ public final class SessionService implements AutoCloseable {
             core,
             pool.lane(),
             this::exclusionsChanged,
+            clock,
             pool::nanos);
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings);
     DiskShares disk = new DiskShares(claims);
-    this.refusals = new Refusals(claims, bindings, reports, records, disk);
+    this.refusals = new Refusals(claims, witnesses, bindings, reports, records, disk);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
         new SessionMeans.Keys(
@@ -136,7 +137,16 @@ public final class SessionService implements AutoCloseable {
             clock);
     this.opening =
         new SessionOpening(
-            admission, running, keys, sessionClaims, accounts, core, self, clock, pool, driver);
+            admission,
+            running,
+            keys,
+            new SessionMeans.Claims(sessionClaims, bindings, witnesses),
+            accounts,
+            core,
+            self,
+            clock,
+            pool,
+            driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
         new Housekeeping(

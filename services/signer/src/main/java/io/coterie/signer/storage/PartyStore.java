@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.Holds;
@@ -15,6 +16,7 @@ import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.ObjLongConsumer;
 import java.util.function.Supplier;
 import java.util.random.RandomGenerator;
@@ -40,6 +42,7 @@ public final class PartyStore implements AutoCloseable {
   private final AcceptedTrust trust;
   private final SqliteHolds holds;
   private final Runnable operator;
+  private final NotedCounter counter;
 
   private PartyStore(
       PartyFile file,
@@ -48,13 +51,16 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       RandomGenerator random,
       Duration retention,
-      long minFree) {
+      long minFree,
+      OutsideCounter outside) {
     SqliteLedger ledger = new SqliteLedger(random);
+    this.counter = new NotedCounter(outside);
     SqliteExclusions exclusions =
-        new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
+        new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock, counter);
     this.file = file;
     this.claims =
-        new SqliteClaims(file, ledger, new SqliteRecords(file, retention), chain, clock, minFree);
+        new SqliteClaims(
+            file, ledger, new SqliteRecords(file, retention), chain, clock, minFree, counter);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -93,6 +99,23 @@ public final class PartyStore implements AutoCloseable {
       ObjLongConsumer<Integer> committed,
       Duration retention,
       long minFree) {
+    return open(folder, party, clock, committed, retention, minFree, OutsideCounter.NONE);
+  }
+
+  /**
+   * The same with a counter outside the store.
+   *
+   * @param counter of this party
+   * @throws StoreException also if the counter cannot be read
+   */
+  public static PartyStore open(
+      Path folder,
+      String party,
+      Clock clock,
+      ObjLongConsumer<Integer> committed,
+      Duration retention,
+      long minFree,
+      OutsideCounter counter) {
     return open(
         folder,
         party,
@@ -101,7 +124,8 @@ public final class PartyStore implements AutoCloseable {
         retention,
         minFree,
         () -> new CommitThread(party),
-        new SecureRandom());
+        new SecureRandom(),
+        counter);
   }
 
   /**
@@ -117,7 +141,16 @@ public final class PartyStore implements AutoCloseable {
       ObjLongConsumer<Integer> committed,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
-    return open(folder, party, clock, committed, SqliteRecords.RETENTION, 0, runner, random);
+    return open(
+        folder,
+        party,
+        clock,
+        committed,
+        SqliteRecords.RETENTION,
+        0,
+        runner,
+        random,
+        OutsideCounter.NONE);
   }
 
   private static PartyStore open(
@@ -128,7 +161,8 @@ public final class PartyStore implements AutoCloseable {
       Duration retention,
       long minFree,
       Supplier<CommitRunner> runner,
-      RandomGenerator random) {
+      RandomGenerator random,
+      OutsideCounter counter) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
     PartyFile file =
         PartyFile.open(
@@ -146,7 +180,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random, retention, minFree);
+      return new PartyStore(file, chain, folder, clock, random, retention, minFree, counter);
     } catch (RuntimeException e) {
       file.close();
       throw e;
@@ -277,9 +311,15 @@ public final class PartyStore implements AutoCloseable {
     }
   }
 
-  /** Writes what waits, then closes the file. */
+  /** One line that says why the counter outside does not follow; empty if it does. */
+  public Optional<String> counterProblem() {
+    return counter.problem();
+  }
+
+  /** Writes what waits, then closes the file; the counter outside follows to the last claim. */
   @Override
   public void close() {
     file.close();
+    claims.noteOutside();
   }
 }

@@ -45,12 +45,14 @@ final class SqliteClaims implements ClaimLedger {
   private final SqliteAudit.Chain audit;
   private final Clock clock;
   private final long minFree;
+  private final NotedCounter counter;
 
   /** Whether a step of forgetting waits to be written; one at a time. */
   private final AtomicBoolean forgetting = new AtomicBoolean();
 
   /**
    * @param minFree bytes of the disk that no claim may take
+   * @param counter follows the claims
    */
   SqliteClaims(
       PartyFile file,
@@ -58,13 +60,15 @@ final class SqliteClaims implements ClaimLedger {
       SqliteRecords records,
       SqliteAudit.Chain audit,
       Clock clock,
-      long minFree) {
+      long minFree,
+      NotedCounter counter) {
     this.file = file;
     this.ledger = ledger;
     this.records = records;
     this.audit = audit;
     this.clock = clock;
     this.minFree = minFree;
+    this.counter = counter;
   }
 
   @Override
@@ -103,6 +107,7 @@ final class SqliteClaims implements ClaimLedger {
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
+          LedgerPosition position = ledger.claim(db, claim.session());
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
             // The session will not be run later either.
             db.update(
@@ -110,9 +115,9 @@ final class SqliteClaims implements ClaimLedger {
                 NOBODY,
                 NOBODY,
                 claim.session().bytes().toByteArray());
-            return Claimed.not(Outcome.REQUEST_BOUND);
+            return new Claimed(Outcome.REQUEST_BOUND, position);
           }
-          LedgerPosition position = multiplies(db, claim.session(), claim.multiplication());
+          multiplies(db, claim.session(), claim.multiplication());
           audit.append(db, accepted);
           return new Claimed(Outcome.CLAIMED, position);
         });
@@ -126,7 +131,8 @@ final class SqliteClaims implements ClaimLedger {
           if (!claimSession(db, session, NOBODY, NOBODY, account)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
-          return new Claimed(Outcome.CLAIMED, multiplies(db, session, multiplication));
+          multiplies(db, session, multiplication);
+          return new Claimed(Outcome.CLAIMED, ledger.claim(db, session));
         });
   }
 
@@ -149,13 +155,11 @@ final class SqliteClaims implements ClaimLedger {
             });
   }
 
-  private LedgerPosition multiplies(
+  private static void multiplies(
       Database db, SessionId session, @Nullable Multiplication multiplication) throws SQLException {
-    if (multiplication == null) {
-      return LedgerPosition.NONE;
+    if (multiplication != null) {
+      SqliteUncleanEnds.begin(db, session, multiplication);
     }
-    SqliteUncleanEnds.begin(db, session, multiplication);
-    return ledger.claim(db);
   }
 
   @Override
@@ -194,15 +198,23 @@ final class SqliteClaims implements ClaimLedger {
             db -> {
               if (!mayHaveForgotten(db, requestId)
                   && claimSession(db, session, NOBODY, NOBODY, account)) {
-                return true;
+                return new Declined(true, ledger.claim(db, session));
               }
-              return db.count(
+              long before =
+                  db.count(
                       "SELECT count(*) FROM claimed_session WHERE session_id = ? AND requester = ?",
                       session.bytes().toByteArray(),
-                      NOBODY)
-                  == 1;
+                      NOBODY);
+              return new Declined(before == 1, LedgerPosition.NONE);
+            })
+        .thenApply(
+            declined -> {
+              ledger.committed(declined.position());
+              return declined.so();
             });
   }
+
+  private record Declined(boolean so, LedgerPosition position) {}
 
   /** Whether a session of a request may have been run before the store went back. */
   private boolean mayHaveForgotten(Database db, @Nullable String requestId) throws SQLException {
@@ -364,6 +376,11 @@ final class SqliteClaims implements ClaimLedger {
   @Override
   public boolean remembers(LedgerPosition told) {
     return file.read(db -> SqliteLedger.knows(db, told));
+  }
+
+  @Override
+  public void noteOutside() {
+    counter.follow(ledger.position().claims());
   }
 
   private static boolean claimSession(

@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.share.KeyShare;
@@ -15,10 +16,12 @@ import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -35,6 +38,7 @@ final class SqliteExclusions {
   private final SqliteLedger ledger;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
+  private final NotedCounter counter;
 
   /** Guards every change of the memory and of {@link #queued}; readers take no lock. */
   private final Object changing = new Object();
@@ -54,7 +58,7 @@ final class SqliteExclusions {
    * Parties whose stores went back, of which the disk does not know yet: until then no key that may
    * multiply is used with them.
    */
-  private final Map<Integer, LedgerPosition> wentBack = new ConcurrentHashMap<>();
+  private final Map<Integer, Optional<LedgerHead>> wentBack = new ConcurrentHashMap<>();
 
   /** Keys of which the disk may hold more than the memory: it could not be read. */
   private final Set<String> unread = ConcurrentHashMap.newKeySet();
@@ -68,26 +72,32 @@ final class SqliteExclusions {
   /** How many writes each party of {@link #wentBack} has on their way; a retry joins none. */
   private final Map<Integer, Integer> marking = new ConcurrentHashMap<>();
 
+  /**
+   * @param counter says at the start whether claims are missing here
+   */
   SqliteExclusions(
       PartyFile file,
       UnwrittenExclusions notes,
       SqliteLedger ledger,
       SqliteAudit.Chain audit,
-      Clock clock) {
+      Clock clock,
+      NotedCounter counter) {
     this.file = file;
     this.writer = file.writer();
     this.notes = notes;
     this.ledger = ledger;
     this.audit = audit;
     this.clock = clock;
+    this.counter = counter;
   }
 
   /**
-   * Counts the end of the incarnation before this one, distrusts what a backup has brought, and
-   * fills the memory.
+   * Counts the end of the incarnation before this one, distrusts what a backup has brought, or a
+   * store that has fewer claims than the counter outside it, and fills the memory.
    */
   void start() {
     opened = clock.instant();
+    long outside = counter.read();
     Started started =
         writer
             .submit(
@@ -109,9 +119,11 @@ final class SqliteExclusions {
                           + " ON CONFLICT DO NOTHING",
                       clock.millis());
                   LedgerPosition position;
-                  if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {
+                  boolean restored =
+                      db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1;
+                  if (restored || outside > SqliteLedger.current(db).claims()) {
                     mark(db, KeyShareStore.ITSELF);
-                    position = ledger.beginAbove(db);
+                    position = ledger.beginAnew(db, outside);
                     SqliteLedger.fence(db, opened);
                   } else {
                     position = ledger.begin(db);
@@ -238,7 +250,7 @@ final class SqliteExclusions {
     wentBack.forEach(
         (party, told) -> {
           if (!marking.containsKey(party)) {
-            wentBack(party, told);
+            wentBack(party, told.orElse(null));
           }
         });
   }
@@ -307,24 +319,25 @@ final class SqliteExclusions {
   /**
    * See {@link io.coterie.signer.claim.ShownClaims#wentBack}.
    *
-   * @param told where this party's own ledger has been, which it does not know; {@link
-   *     LedgerPosition#NONE} of a peer
+   * @param told where this party's own ledger has been, which it does not know; null of a peer
    */
-  CompletionStage<List<String>> wentBack(int party, LedgerPosition told) {
+  CompletionStage<List<String>> wentBack(int party, @Nullable LedgerHead told) {
     // Until it is on disk, for every key that may multiply: what is not known is not risked.
-    wentBack.put(party, told);
+    wentBack.put(party, Optional.ofNullable(told));
     marking.merge(party, 1, Integer::sum);
     return writer
         .submitVital(
             db -> {
-              if (party != KeyShareStore.ITSELF) {
+              if (told == null) {
                 return new Marked(mark(db, party), LedgerPosition.NONE);
               }
-              if (SqliteLedger.knows(db, told)) {
+              if (SqliteLedger.knows(db, told.position())) {
                 return new Marked(List.of(), SqliteLedger.current(db));
               }
-              SqliteLedger.fence(db, opened);
-              return new Marked(mark(db, party), ledger.learn(db, told));
+              // It had a clock of its own then: if this one was set back since, ids of requests
+              // that it has forgotten lie after this start.
+              SqliteLedger.fence(db, opened.isAfter(told.time()) ? opened : told.time());
+              return new Marked(mark(db, party), ledger.learn(db, told.position()));
             })
         .whenComplete(
             (marked, failure) -> {
@@ -332,7 +345,7 @@ final class SqliteExclusions {
               if (failure == null) {
                 marked.keys().forEach(this::readAgain);
                 ledger.committed(marked.position());
-                wentBack.remove(party, told);
+                wentBack.remove(party, Optional.ofNullable(told));
               }
             })
         .thenApply(Marked::keys);

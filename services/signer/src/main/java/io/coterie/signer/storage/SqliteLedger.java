@@ -2,7 +2,9 @@ package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerLog;
 import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.protocol.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -10,8 +12,8 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.random.RandomGenerator;
 
 /**
- * Where this party's own ledger has been: one row for each start, the current one last, and one for
- * each start of a ledger that this file is an older copy of, once somebody has told of it.
+ * Where this party's own ledger has been: its logs, and one row for each start, the current one
+ * last.
  */
 final class SqliteLedger {
   private final RandomGenerator random;
@@ -73,74 +75,89 @@ final class SqliteLedger {
   }
 
   /**
-   * One more start of a store that is known to have gone back. All that it has forgotten is settled
-   * by it, so the caller marks the shares that are here in the same transaction.
+   * A new log of a store that is known to have gone back. All that it has forgotten is settled by
+   * it, so the caller marks the shares that are here in the same transaction.
+   *
+   * @param claims of which is known that they were made, by whomever
    */
-  LedgerPosition beginAbove(Database db) throws SQLException {
-    LedgerPosition now = current(db);
-    return settle(db, put(db, now.above(now, fresh())));
+  LedgerPosition beginAnew(Database db, long claims) throws SQLException {
+    return put(db, current(db).reopened(claims, fresh()));
   }
 
-  /** One more session that multiplies. */
-  LedgerPosition claim(Database db) throws SQLException {
+  /** One more session that was claimed or declined. */
+  LedgerPosition claim(Database db, SessionId session) throws SQLException {
+    LedgerPosition next = current(db).claimed(session.bytes());
     db.update(
-        "UPDATE start SET claims = claims + 1 WHERE starts = (SELECT max(starts) FROM start)");
-    return current(db);
+        "UPDATE start SET claims = ?, hash = ? WHERE mark = ?",
+        next.claims(),
+        next.hash().toByteArray(),
+        next.mark().toByteArray());
+    return next;
   }
 
   /**
-   * Takes up a position that the ledger had and has forgotten, and goes on above everything that
-   * was forgotten with it. So nobody who tells of that has anything new to say: the caller marks
-   * the shares that are here in the same transaction, and those made later are of no such time.
+   * Goes on in a new log above a position that the ledger had and has forgotten, which the new log
+   * names if it is the later one. So nobody who tells of what was forgotten has anything new to
+   * say: the caller marks the shares that are here in the same transaction, and those made later
+   * are of no such time.
    */
   LedgerPosition learn(Database db, LedgerPosition told) throws SQLException {
-    LedgerPosition now = current(db);
-    db.update(
-        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?) ON CONFLICT (head) DO"
-            + " UPDATE SET claims = max(claims, excluded.claims)",
-        told.starts(),
-        told.head().toByteArray(),
-        told.base(),
-        told.claims());
-    return settle(db, put(db, now.above(told, fresh())));
-  }
-
-  private static LedgerPosition settle(Database db, LedgerPosition now) throws SQLException {
-    db.update("UPDATE ledger SET settled_starts = ?, settled_base = ?", now.starts(), now.base());
-    return now;
+    return put(db, current(db).reopened(told, fresh()));
   }
 
   private static LedgerPosition put(Database db, LedgerPosition next) throws SQLException {
+    LedgerLog log = next.log();
+    if (next.starts() == 1) {
+      db.update(
+          "INSERT INTO log (number, id, previous, previous_claims, previous_hash)"
+              + " VALUES (?, ?, ?, ?, ?)",
+          log.number(),
+          log.id().toByteArray(),
+          log.previous().toByteArray(),
+          log.claims(),
+          log.hash().toByteArray());
+    }
     db.update(
-        "INSERT INTO start (starts, head, base, claims) VALUES (?, ?, ?, ?)",
+        "INSERT INTO start (mark, log, starts, base, claims, hash) VALUES (?, ?, ?, ?, ?, ?)",
+        next.mark().toByteArray(),
+        log.number(),
         next.starts(),
-        next.head().toByteArray(),
         next.base(),
-        next.claims());
+        next.claims(),
+        next.hash().toByteArray());
     return next;
   }
 
   private byte[] fresh() {
-    byte[] fresh = new byte[LedgerPosition.HEAD_BYTES];
+    byte[] fresh = new byte[LedgerPosition.HASH_BYTES];
     random.nextBytes(fresh);
     return fresh;
   }
 
   /**
-   * The ledger remembers that it was there, or the shares of that time are marked already. Of the
-   * latter are only positions that a peer takes the settled start for a later one of: with any
-   * other the two would contradict each other for ever.
+   * The ledger remembers that it was there, or the shares of that time are marked already: those of
+   * a log before the current one are, and a peer that remembers such a position takes the current
+   * one for later.
    */
   static boolean knows(Database db, LedgerPosition told) throws SQLException {
+    LedgerPosition now = current(db);
+    if (told.log().number() < now.log().number()) {
+      return true;
+    }
+    if (!told.log().equals(now.log())) {
+      return false;
+    }
     try (ResultSet row =
         db.statement(
-                "SELECT 1 FROM ledger WHERE settled_starts > ? AND settled_base >= ? UNION ALL"
-                    + " SELECT 1 FROM start WHERE head = ? AND starts = ? AND claims >= ?",
+                "SELECT 1 FROM start WHERE mark = ? AND log = ? AND starts = ? AND base = ?"
+                    + " AND (claims > ? OR claims = ? AND hash = ?)",
+                told.mark().toByteArray(),
+                told.log().number(),
                 told.starts(),
+                told.base(),
                 told.claims(),
-                told.head().toByteArray(),
-                told.starts(),
-                told.claims())
+                told.claims(),
+                told.hash().toByteArray())
             .executeQuery()) {
       return row.next();
     }
@@ -148,12 +165,25 @@ final class SqliteLedger {
 
   static LedgerPosition current(Database db) throws SQLException {
     try (ResultSet row =
-        db.statement("SELECT starts, head, base, claims FROM start ORDER BY starts DESC LIMIT 1")
+        db.statement(
+                "SELECT l.number, l.id, l.previous, l.previous_claims, l.previous_hash, s.starts,"
+                    + " s.mark, s.base, s.claims, s.hash FROM start s JOIN log l ON l.number ="
+                    + " s.log ORDER BY s.log DESC, s.starts DESC LIMIT 1")
             .executeQuery()) {
       return row.next()
           ? new LedgerPosition(
-              row.getLong(1), ByteString.copyFrom(row.getBytes(2)), row.getLong(3), row.getLong(4))
+              new LedgerLog(
+                  row.getLong(1), bytes(row, 2), bytes(row, 3), row.getLong(4), bytes(row, 5)),
+              row.getLong(6),
+              bytes(row, 7),
+              row.getLong(8),
+              row.getLong(9),
+              bytes(row, 10))
           : LedgerPosition.NONE;
     }
+  }
+
+  private static ByteString bytes(ResultSet row, int column) throws SQLException {
+    return ByteString.copyFrom(row.getBytes(column));
   }
 }

@@ -1,7 +1,9 @@
 package io.coterie.signer.storage;
 
 import com.google.protobuf.ByteString;
-import io.coterie.platform.ledger.LedgerPosition;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.ledger.LedgerHead;
+import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.share.KeyShareStore;
 import java.sql.ResultSet;
@@ -37,45 +39,38 @@ final class SqliteShownClaims implements ShownClaims {
 
   @Override
   public CompletionStage<List<String>> wentBack(int party) {
-    return exclusions.wentBack(party, LedgerPosition.NONE);
+    return exclusions.wentBack(party, null);
   }
 
   @Override
-  public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+  public CompletionStage<List<String>> wentBack(LedgerHead forgotten) {
     return exclusions.wentBack(KeyShareStore.ITSELF, forgotten);
   }
 
   private static List<Shown> all(Database db) throws SQLException {
     List<Shown> all = new ArrayList<>();
     try (ResultSet rows =
-        db.statement(
-                "SELECT party, starts, head, base, claims, statement, before FROM shown_claims")
-            .executeQuery()) {
+        db.statement("SELECT party, statement, before FROM shown_claims").executeQuery()) {
       while (rows.next()) {
+        ByteString statement = ByteString.copyFrom(rows.getBytes(2));
         all.add(
             new Shown(
                 rows.getInt(1),
-                new LedgerPosition(
-                    rows.getLong(2),
-                    ByteString.copyFrom(rows.getBytes(3)),
-                    rows.getLong(4),
-                    rows.getLong(5)),
-                ByteString.copyFrom(rows.getBytes(6)),
-                ByteString.copyFrom(rows.getBytes(7))));
+                LedgerHead.position(ClaimCount.parseFrom(statement))
+                    .orElseThrow(() -> new StoreException("a stored statement is none")),
+                statement,
+                ByteString.copyFrom(rows.getBytes(3))));
       }
+    } catch (InvalidProtocolBufferException e) {
+      throw new StoreException("a stored statement does not decode", e);
     }
     return all;
   }
 
   private static void put(Database db, Shown shown) throws SQLException {
     db.update(
-        "INSERT OR REPLACE INTO shown_claims (party, starts, head, base, claims, statement, before)"
-            + " VALUES (?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO shown_claims (party, statement, before) VALUES (?, ?, ?)",
         shown.party(),
-        shown.position().starts(),
-        shown.position().head().toByteArray(),
-        shown.position().base(),
-        shown.position().claims(),
         shown.statement().toByteArray(),
         shown.before().toByteArray());
   }

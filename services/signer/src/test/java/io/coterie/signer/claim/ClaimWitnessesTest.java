@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -18,6 +20,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.nio.ByteBuffer;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -43,6 +46,11 @@ class ClaimWitnessesTest {
   private static final long MILLI = 1_000_000;
   private static final long STEP = 50 * MILLI;
 
+  /** It overflows on the way. */
+  private static final long BEGIN = Long.MAX_VALUE - 5_000 * MILLI;
+
+  private static final Instant STARTED = Instant.parse("2026-11-26T08:00:00Z");
+
   /** Steps from one tick to the next: as often as the driver. */
   private static final int TICK = 10;
 
@@ -60,12 +68,20 @@ class ClaimWitnessesTest {
   /** When each session was let go, milliseconds after it had begun to wait. */
   private final Map<SessionId, Long> waited = new HashMap<>();
 
-  private long now = Long.MAX_VALUE - 5_000 * MILLI; // it overflows on the way
+  private long now = BEGIN;
   private int steps;
   private int sessions;
   private int drawn;
   private final ClaimWitnesses witnesses =
-      new ClaimWitnesses(net, ledger, memory, new FakeCore().of(1), lane::add, () -> {}, () -> now);
+      new ClaimWitnesses(
+          net,
+          ledger,
+          memory,
+          new FakeCore().of(1),
+          lane::add,
+          () -> {},
+          () -> STARTED.plusNanos(now - BEGIN),
+          () -> now);
 
   private static Member member(String name, int id) {
     return new Member(
@@ -80,9 +96,9 @@ class ClaimWitnessesTest {
   }
 
   private final class Net implements PartyNetwork {
-    final Roster roster =
-        new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
+    Roster roster = new Roster("test", 1, List.of(alpha, bravo, charlie, ordering, replica));
     final Map<Member, Queue<ClaimCount>> statements = new HashMap<>();
+    final Map<Member, ClaimCount> last = new HashMap<>();
     final Set<Member> reachable = new HashSet<>(Set.of(bravo, charlie));
 
     /** Coordinators that do not answer. */
@@ -124,6 +140,7 @@ class ClaimWitnessesTest {
         return;
       }
       sent++;
+      last.put(recipient, message.getClaimCount());
       statements.computeIfAbsent(recipient, _ -> new ArrayDeque<>()).add(message.getClaimCount());
     }
 
@@ -148,7 +165,7 @@ class ClaimWitnessesTest {
   }
 
   private byte[] random() {
-    return ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putInt(++drawn).array();
+    return ByteBuffer.allocate(LedgerPosition.HASH_BYTES).putInt(++drawn).array();
   }
 
   private void run() {
@@ -272,8 +289,11 @@ class ClaimWitnessesTest {
     answer(bravo);
     assertThat(waited).as("time alone does not either").containsKey(silent);
 
-    while (answer(charlie)) {
-      // all that it was asked since
+    for (int second = 0; second < 3; second++) {
+      while (answer(charlie)) {
+        // all that it was asked since, and then the claims that nobody waits for
+      }
+      pass(Duration.ofSeconds(1));
     }
     pass(Duration.ofMinutes(3));
     SessionId again = begin(2);
@@ -323,8 +343,13 @@ class ClaimWitnessesTest {
    */
   @Test
   void a_party_without_a_share_of_the_key_is_waited_for_only_if_nobody_else_is() {
-    meet();
+    net.roster = new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
     net.reachable.add(delta);
+    SessionId first = begin(2);
+    assertThat(answer(bravo) & answer(charlie)).isTrue();
+    assertThat(waited).doesNotContainKey(first);
+    assertThat(answer(delta)).isTrue();
+    assertThat(waited).containsKey(first);
     SessionId session = begin(2);
     answer(bravo);
     assertThat(answer(delta)).isTrue();
@@ -390,9 +415,8 @@ class ClaimWitnessesTest {
 
   /** bravo and the coordinator order and answer before charlie can be reached again. */
   @Test
-  void a_start_waits_for_whoever_is_known_and_cannot_be_reached_yet() {
+  void a_start_waits_for_whoever_cannot_be_reached_yet_also_if_it_was_never_heard() {
     net.reachable.remove(charlie);
-    charlieIsKnown();
     SessionId first = begin(2);
     answer(bravo);
     pass(Duration.ofSeconds(1));
@@ -407,7 +431,6 @@ class ClaimWitnessesTest {
   @Test
   void a_start_waits_for_two_seconds_for_whoever_is_gone() {
     net.reachable.remove(charlie);
-    charlieIsKnown();
     SessionId first = begin(2);
     answer(bravo);
     pass(Duration.ofSeconds(3));
@@ -417,10 +440,115 @@ class ClaimWitnessesTest {
     assertThat(waited.get(second)).isZero();
   }
 
-  private void charlieIsKnown() {
-    witnesses.stated(charlie, count(charlie, LedgerPosition.NONE.next(random())));
+  /** One after another they can be reached, and none answers: nobody keeps a start for ever. */
+  @Test
+  void a_start_takes_five_seconds_whoever_turns_up() {
+    List<Member> silent = new ArrayList<>();
+    for (int party = 4; party <= 7; party++) {
+      silent.add(
+          new Member(
+              "p" + party,
+              Member.Role.PARTY,
+              party,
+              "here",
+              new UUID(2, party),
+              1,
+              new byte[33],
+              new byte[32]));
+    }
+    List<Member> all = new ArrayList<>(silent);
+    all.addAll(List.of(alpha, bravo, charlie, ordering, replica));
+    net.roster = new Roster("test", 1, all);
+    SessionId first = begin(2);
+    answer(charlie);
+    for (Member member : silent) {
+      pass(Duration.ofSeconds(1));
+      answer(bravo);
+      net.reachable.add(member);
+      assertThat(waited).doesNotContainKey(first);
+    }
+    pass(Duration.ofSeconds(1));
+    assertThat(waited.get(first)).isBetween(4_500L, 5_500L);
+  }
+
+  // ---- requests of before the start -----------------------------------------------------------
+
+  @Test
+  void a_request_of_before_the_start_is_not_known_until_everybody_was_asked() {
+    String before = RequestId.at(STARTED.minusMillis(1));
+    assertThat(witnesses.mayHaveForgotten(before)).isTrue();
+    assertThat(witnesses.mayHaveForgotten(null)).isTrue();
+    assertThat(witnesses.mayHaveForgotten(RequestId.at(STARTED))).isFalse();
+    List<String> met = new ArrayList<>();
+    witnesses.whenMet(() -> met.add("met"));
     run();
-    assertThat(net.answered).containsExactly(charlie);
+    assertThat(answer(bravo)).isTrue();
+    run();
+    assertThat(met).isEmpty();
+    assertThat(answer(charlie)).isTrue();
+    assertThat(met).containsExactly("met");
+    assertThat(witnesses.mayHaveForgotten(before)).isFalse();
+    assertThat(witnesses.mayHaveForgotten(null)).isFalse();
+    witnesses.whenMet(() -> met.add("at once"));
+    run();
+    assertThat(met).hasSize(2);
+  }
+
+  /** However long the disk takes: a claim in between would be one without the fence. */
+  @Test
+  void a_start_is_not_over_while_what_was_forgotten_is_not_on_disk() {
+    CompletableFuture<List<String>> written = new CompletableFuture<>();
+    memory.heldBack = written;
+    witnesses.whenMet(() -> {});
+    run();
+    LedgerPosition forgotten = ledger.position().next(random());
+    tell(charlie, count(alpha, forgotten));
+    pass(Duration.ofSeconds(10));
+    assertThat(witnesses.mayHaveForgotten(null)).isTrue();
+    written.completeExceptionally(new IllegalStateException("full"));
+    run();
+    pass(Duration.ofSeconds(10));
+    assertThat(witnesses.mayHaveForgotten(null)).as("the write has failed").isTrue();
+    memory.heldBack = null;
+    tell(charlie, count(alpha, forgotten));
+    pass(Duration.ofSeconds(6));
+    assertThat(witnesses.mayHaveForgotten(null)).isFalse();
+    assertThat(ledger.position().log().number()).isEqualTo(2);
+  }
+
+  // ---- claims that nobody waits for ------------------------------------------------------------
+
+  /** Of any scheme: others remember it soon, and a burst of them costs a statement each. */
+  @Test
+  void every_claim_is_told_soon_and_not_each_by_itself() {
+    meet();
+    while (answer(bravo) | answer(charlie)) {
+      // all that was asked
+    }
+    int before = net.sent;
+    for (int i = 0; i < 100; i++) {
+      ledger.countClaim();
+      step();
+      answer(charlie);
+    }
+    assertThat(net.sent - before).as("in five seconds, to two").isBetween(4, 6);
+    pass(Duration.ofSeconds(3));
+    assertThat(net.last.get(charlie).getCount()).isEqualTo(ledger.position().claims());
+    int after = net.sent;
+    answer(charlie);
+    pass(Duration.ofSeconds(10));
+    assertThat(net.sent).as("there is nothing new").isEqualTo(after);
+  }
+
+  @Test
+  void a_head_says_when_it_was_signed_and_of_which_installation() {
+    meet();
+    ClaimCount said = net.last.get(charlie);
+    LedgerHead head = LedgerHead.of("test", said).orElseThrow();
+    assertThat(head.time()).isBetween(STARTED, STARTED.plusSeconds(5));
+    assertThat(head.isSigned(said.getSignature(), alpha.evidenceKey())).isTrue();
+    LedgerHead elsewhere = LedgerHead.of("staging", said).orElseThrow();
+    assertThat(elsewhere.isSigned(said.getSignature(), alpha.evidenceKey())).isFalse();
   }
 
   // ---- a disk that fails or stands still ------------------------------------------------------
@@ -536,7 +664,8 @@ class ClaimWitnessesTest {
     SessionId session = begin(2);
     answer(bravo);
     answer(charlie);
-    tell(ordering, forgotten.count(1, TestEvidence.sign(2, forgotten.statement(1))));
+    LedgerHead head = new LedgerHead("test", 1, forgotten, 0);
+    tell(ordering, head.count(TestEvidence.sign(2, head.statement())));
     assertThat(memory.selfBack).as("it cannot sign for this party").isEmpty();
     tell(ordering, count(alpha, forgotten));
     assertThat(memory.selfBack).containsExactly(forgotten);
@@ -562,7 +691,8 @@ class ClaimWitnessesTest {
   @Test
   void a_coordinator_has_no_ledger_to_state() {
     LedgerPosition position = LedgerPosition.NONE.next(random());
-    witnesses.stated(ordering, position.count(0, TestEvidence.sign(1, position.statement(0))));
+    LedgerHead head = new LedgerHead("test", 0, position, 0);
+    witnesses.stated(ordering, head.count(TestEvidence.sign(1, head.statement())));
     run();
     assertThat(net.answered).isEmpty();
   }
@@ -591,27 +721,27 @@ class ClaimWitnessesTest {
   // ---- statements of others --------------------------------------------------------------------
 
   private ClaimCount count(Member of, LedgerPosition position) {
-    return position.count(
-        of.partyId(), TestEvidence.sign(of.partyId(), position.statement(of.partyId())));
+    return TestEvidence.head(of.partyId(), position);
   }
 
   @Test
   void contradictions_of_one_peer_are_written_down_once_in_a_while() {
-    LedgerPosition first = LedgerPosition.NONE.next(random());
+    LedgerPosition copy = LedgerPosition.NONE.next(random());
+    LedgerPosition first = copy.next(random());
     witnesses.stated(charlie, count(charlie, first));
     run();
     assertThat(net.answered).containsExactly(charlie);
     for (int i = 0; i < 100; i++) {
-      witnesses.stated(charlie, count(charlie, LedgerPosition.NONE.next(random())));
+      witnesses.stated(charlie, count(charlie, copy.next(random())));
       run();
     }
     assertThat(memory.peersBack).containsExactly(3);
     assertThat(net.answered).as("each is told of what contradicts it").hasSize(101);
     // A statement of another party is looked at, and charlie's when it has caught up.
-    LedgerPosition other = LedgerPosition.NONE.next(random());
+    LedgerPosition other = copy.next(random());
     witnesses.stated(bravo, count(bravo, other));
     run();
-    witnesses.stated(bravo, count(bravo, LedgerPosition.NONE.next(random())));
+    witnesses.stated(bravo, count(bravo, copy.next(random())));
     run();
     assertThat(memory.peersBack).containsExactly(3, 2);
     LedgerPosition later = first.next(random());
@@ -645,7 +775,8 @@ class ClaimWitnessesTest {
   void an_answer_costs_no_look_at_the_disk_before_its_signature_is_checked() {
     meet();
     LedgerPosition other = LedgerPosition.NONE.next(random());
-    ClaimCount forged = other.count(1, TestEvidence.sign(3, other.statement(1)));
+    LedgerHead head = new LedgerHead("test", 1, other, 0);
+    ClaimCount forged = head.count(TestEvidence.sign(3, head.statement()));
     for (int i = 0; i < 10; i++) {
       tell(charlie, forged);
     }

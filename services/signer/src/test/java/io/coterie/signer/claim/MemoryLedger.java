@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 /** A claim ledger in memory: it grants claims at once, or when the test says so. */
 public class MemoryLedger implements ClaimLedger {
   private static final LedgerPosition FIRST =
-      new LedgerPosition(1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, 0);
+      LedgerPosition.NONE.next(new byte[LedgerPosition.HASH_BYTES]);
 
   /** The account of a coordinator. */
   public static final String COORDINATOR = DiskShares.ofCoordinator("coordinator");
@@ -55,9 +55,6 @@ public class MemoryLedger implements ClaimLedger {
   /** The last position of each start, the current one last. */
   private final List<LedgerPosition> starts = new ArrayList<>(List.of(FIRST));
 
-  /** All that was forgotten lies below it. */
-  private LedgerPosition settled = LedgerPosition.NONE;
-
   private record Request(String requester, String id) {
     static Request of(Binding binding) {
       return new Request(binding.requester(), binding.requestId());
@@ -89,6 +86,7 @@ public class MemoryLedger implements ClaimLedger {
     return outcome.thenApply(
         said -> {
           if (said == Outcome.CLAIMED) {
+            countClaim();
             multiplies(session, multiplication);
           }
           return said;
@@ -113,11 +111,13 @@ public class MemoryLedger implements ClaimLedger {
       Binding before = bound.get(request);
       if (before != null && !before.session().equals(claim.instead())) {
         declined.add(claim.session());
+        countClaim();
         return Outcome.REQUEST_BOUND;
       }
       bind(claim.binding());
     }
     kept.merge(account, ROWS, Long::sum);
+    countClaim();
     multiplies(claim.session(), claim.multiplication());
     return Outcome.CLAIMED;
   }
@@ -133,6 +133,7 @@ public class MemoryLedger implements ClaimLedger {
       // Nobody asked for the session, so saying that it is not run here stays possible.
       declined.add(session);
       kept.merge(account, ROWS, Long::sum);
+      countClaim();
       multiplies(session, multiplication);
       outcome.complete(Outcome.CLAIMED);
     } else {
@@ -143,7 +144,6 @@ public class MemoryLedger implements ClaimLedger {
 
   private void multiplies(SessionId session, @Nullable Multiplication multiplication) {
     if (multiplication != null) {
-      countClaim();
       multiplications.put(session, multiplication);
     }
   }
@@ -168,10 +168,9 @@ public class MemoryLedger implements ClaimLedger {
     return knows(position);
   }
 
-  /** As if a session that multiplies had been claimed. */
+  /** As if a session had been claimed. */
   public synchronized void countClaim() {
-    LedgerPosition now = starts.removeLast();
-    starts.add(new LedgerPosition(now.starts(), now.head(), now.base(), now.claims() + 1));
+    starts.add(starts.removeLast().claimed(ByteString.EMPTY));
   }
 
   /** As if the ledger had been opened once more. */
@@ -186,22 +185,20 @@ public class MemoryLedger implements ClaimLedger {
 
   /** See {@link #remembers}; no test makes it fail. */
   synchronized boolean knows(LedgerPosition told) {
-    return settled.starts() > told.starts() && settled.base() >= told.claims()
+    return position().log().number() > told.log().number()
         || starts.stream()
             .anyMatch(
                 start ->
-                    start.head().equals(told.head())
+                    start.mark().equals(told.mark())
                         && start.starts() == told.starts()
                         && start.claims() >= told.claims());
   }
 
   /** Goes on above a position that was forgotten. */
   synchronized void learn(LedgerPosition told) {
-    byte[] random = new byte[LedgerPosition.HEAD_BYTES];
+    byte[] random = new byte[LedgerPosition.HASH_BYTES];
     random[0] = (byte) starts.size();
-    settled = position().above(told, random);
-    starts.addFirst(told);
-    starts.add(settled);
+    starts.add(position().reopened(told, random));
   }
 
   @Override
@@ -211,6 +208,7 @@ public class MemoryLedger implements ClaimLedger {
     if (!forgotten && sessions.add(session)) {
       declined.add(session);
       kept.merge(account, ROWS, Long::sum);
+      countClaim();
     }
     return CompletableFuture.completedFuture(declined.contains(session));
   }
@@ -227,6 +225,11 @@ public class MemoryLedger implements ClaimLedger {
   @Override
   public Room room() {
     return new Room(kept, diskBytes, fileBytes, minFreeBytes);
+  }
+
+  @Override
+  public void noteOutside() {
+    // Nothing is outside.
   }
 
   @Override

@@ -1,5 +1,6 @@
 package io.coterie.signer.claim;
 
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.MemoryShares;
@@ -50,7 +51,8 @@ public final class MemoryShownClaims implements ShownClaims {
   }
 
   @Override
-  public CompletionStage<List<String>> wentBack(LedgerPosition forgotten) {
+  public CompletionStage<List<String>> wentBack(LedgerHead head) {
+    LedgerPosition forgotten = head.position();
     selfBack.add(forgotten);
     CompletableFuture<List<String>> answer = heldBack;
     if (answer != null) {

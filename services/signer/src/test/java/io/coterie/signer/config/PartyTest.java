@@ -12,6 +12,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.RootOwner;
+import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
@@ -94,6 +95,8 @@ class PartyTest {
     }
   }
 
+  private OutsideCounter counter = OutsideCounter.NONE;
+
   private Party start() {
     party =
         new Party(
@@ -105,6 +108,7 @@ class PartyTest {
               throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, "all");
             },
             new SignerMetrics(meters, "alpha", "here"),
+            counter,
             Clock.systemUTC());
     party.start();
     return party;

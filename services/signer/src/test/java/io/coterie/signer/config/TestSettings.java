@@ -48,6 +48,7 @@ final class TestSettings {
         new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
         Duration.ofSeconds(1),
         new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),
+        new SignerProperties.Fence(null),
         new SignerProperties.Metrics(null),
         List.of());
   }

@@ -2,9 +2,12 @@ package io.coterie.signer.party;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.ledger.ClockStatement;
 import io.coterie.proto.party.v1.ClockAnswer;
 import io.coterie.proto.party.v1.ClockQuestion;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.signer.TestEvidence;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.time.Duration;
@@ -14,6 +17,7 @@ import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
@@ -28,15 +32,21 @@ class PeerClocksTest {
   private final Member alpha = member("alpha", Member.Role.PARTY, 1);
   private final Member coordinator = member("coordinator", Member.Role.COORDINATOR, 0);
   private final List<Member> peers =
-      List.of(
-          member("bravo", Member.Role.PARTY, 2),
-          member("carol", Member.Role.PARTY, 3),
-          member("delta", Member.Role.PARTY, 4));
+      new ArrayList<>(
+          List.of(
+              member("bravo", Member.Role.PARTY, 2),
+              member("carol", Member.Role.PARTY, 3),
+              member("delta", Member.Role.PARTY, 4)));
   private final List<PartyMessage> sent = new ArrayList<>();
   private final List<Collection<Member>> to = new ArrayList<>();
   private Duration passed = Duration.ZERO;
   private final PeerClocks clocks =
-      new PeerClocks(new Net(), new Pool(), (InstantSource) () -> HERE.plus(passed));
+      new PeerClocks(
+          new Net(),
+          statement -> TestEvidence.sign(1, statement),
+          new Pool(),
+          (InstantSource) () -> HERE.plus(passed),
+          new Random(1));
 
   private static Member member(String name, Member.Role role, int id) {
     return new Member(
@@ -47,7 +57,7 @@ class PeerClocksTest {
         new UUID(1, id),
         1,
         new byte[33],
-        role == Member.Role.PARTY ? new byte[32] : new byte[0]);
+        role == Member.Role.PARTY ? TestEvidence.publicKey(id) : new byte[0]);
   }
 
   private final class Net implements PartyNetwork {
@@ -115,12 +125,26 @@ class PeerClocksTest {
 
   /** A peer whose clock is ahead by so many seconds answers the last question at once. */
   private void answers(int peer, long aheadSeconds) {
-    clocks.answered(
-        peers.get(peer),
-        ClockAnswer.newBuilder()
-            .setNumber(sent.getLast().getClockQuestion().getNumber())
-            .setUnixMs(HERE.plus(passed).plusSeconds(aheadSeconds).toEpochMilli())
-            .build());
+    says(peer, lastChallenge(), HERE.plus(passed).plusSeconds(aheadSeconds).toEpochMilli());
+  }
+
+  private ByteString lastChallenge() {
+    return sent.getLast().getClockQuestion().getChallenge();
+  }
+
+  private void says(int peer, ByteString challenge, long unixMs) {
+    clocks.answered(peers.get(peer), signed(peer, "test", 1, challenge, unixMs));
+  }
+
+  private ClockAnswer signed(
+      int peer, String installation, int asker, ByteString challenge, long unixMs) {
+    int party = peers.get(peer).partyId();
+    ClockStatement says = new ClockStatement(installation, party, asker, challenge, unixMs);
+    return ClockAnswer.newBuilder()
+        .setChallenge(challenge)
+        .setUnixMs(unixMs)
+        .setSignature(TestEvidence.sign(party, says.statement()))
+        .build();
   }
 
   private void answer(long... aheadSeconds) {
@@ -134,9 +158,10 @@ class PeerClocksTest {
   void the_parties_are_asked_and_nobody_else() {
     clocks.ask();
     assertThat(to.getFirst()).containsExactlyInAnyOrderElementsOf(peers);
-    assertThat(sent.getFirst().getClockQuestion().getNumber()).isEqualTo(1);
+    ByteString first = lastChallenge();
+    assertThat(first.size()).isEqualTo(ClockStatement.CHALLENGE_BYTES);
     clocks.ask();
-    assertThat(sent.getLast().getClockQuestion().getNumber()).isEqualTo(2);
+    assertThat(lastChallenge()).isNotEqualTo(first);
   }
 
   @Test
@@ -155,20 +180,38 @@ class PeerClocksTest {
     assertThat(clocks.isApart()).as("to the second").isFalse();
   }
 
+  /** Else one that lies, while others are away, puts this party out of service. */
   @Test
-  void of_two_the_one_that_speaks_for_this_party_counts() {
-    answer(100, 0);
-    assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
+  void who_is_away_counts_as_in_step() {
+    answer(1_000_000);
+    assertThat(clocks.ahead()).as("one of three").isEqualTo(Duration.ZERO);
+    answer(100, 50);
+    assertThat(clocks.ahead()).as("two of three").isEqualTo(Duration.ofSeconds(50));
+    answer(-100, -50);
+    assertThat(clocks.ahead()).isEqualTo(Duration.ofSeconds(-50));
     answer(100, -100);
+    assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
+    pass(Duration.ofMinutes(6));
+    answer(100);
+    assertThat(clocks.isApart()).as("the others have left").isFalse();
+  }
+
+  /** Of an even number the one that speaks for this party counts; a single peer decides alone. */
+  @Test
+  void half_of_the_peers_do_not_judge_a_clock() {
+    peers.removeLast();
+    answer(100, 0);
     assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
     answer(100, 50);
     assertThat(clocks.ahead()).isEqualTo(Duration.ofSeconds(50));
-    answer(-100, -50);
-    assertThat(clocks.ahead()).isEqualTo(Duration.ofSeconds(-50));
+    peers.removeLast();
+    answer(100);
+    assertThat(clocks.ahead()).as("with one peer nothing else is known").hasSeconds(100);
   }
 
   @Test
   void an_answer_counts_from_half_way_and_not_if_it_took_long_or_is_another_ones() {
+    peers.subList(1, 3).clear();
     clocks.ask();
     pass(Duration.ofSeconds(8));
     answers(0, 36);
@@ -176,39 +219,64 @@ class PeerClocksTest {
     pass(Duration.ofMinutes(6));
     assertThat(clocks.ahead()).as("it is forgotten").isEqualTo(Duration.ZERO);
 
+    ByteString old = lastChallenge();
     clocks.ask();
     pass(Duration.ofSeconds(11));
     answers(0, 100);
-    clocks.answered(peers.get(1), ClockAnswer.newBuilder().setNumber(1).setUnixMs(5).build());
-    clocks.answered(peers.get(1), ClockAnswer.getDefaultInstance());
     clocks.ask();
-    clocks.answered(coordinator, ClockAnswer.newBuilder().setNumber(3).setUnixMs(5).build());
+    says(0, old, 5);
+    says(0, ByteString.EMPTY, 5);
+    clocks.answered(coordinator, signed(0, "test", 1, lastChallenge(), 5));
     assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
   }
 
   @Test
+  void an_answer_without_the_signature_of_its_party_over_this_very_question_is_none() {
+    peers.subList(1, 3).clear();
+    clocks.ask();
+    ClockAnswer good = signed(0, "test", 1, lastChallenge(), 5);
+    clocks.answered(peers.getFirst(), good.toBuilder().setUnixMs(6).build());
+    clocks.answered(peers.getFirst(), good.toBuilder().clearSignature().build());
+    clocks.answered(peers.getFirst(), signed(0, "staging", 1, lastChallenge(), 5));
+    clocks.answered(peers.getFirst(), signed(0, "test", 3, lastChallenge(), 5));
+    assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
+    clocks.answered(peers.getFirst(), good);
+    assertThat(clocks.isApart()).isTrue();
+  }
+
+  @Test
   void a_time_at_the_end_of_the_world_is_only_wrong() {
+    peers.subList(1, 3).clear();
     clocks.ask();
     for (long time : new long[] {Long.MAX_VALUE, Long.MIN_VALUE}) {
-      clocks.answered(peers.get(0), ClockAnswer.newBuilder().setNumber(1).setUnixMs(time).build());
+      says(0, lastChallenge(), time);
       assertThat(clocks.isApart()).isTrue();
     }
   }
 
   @Test
   void a_peer_is_told_the_time_but_not_without_end() {
+    ClockQuestion question =
+        ClockQuestion.newBuilder()
+            .setChallenge(ByteString.copyFrom(new byte[ClockStatement.CHALLENGE_BYTES]))
+            .build();
     for (int i = 0; i < 100; i++) {
-      clocks.asked(peers.get(0), ClockQuestion.newBuilder().setNumber(7).build());
+      clocks.asked(peers.get(0), question);
     }
     assertThat(sent).hasSize(4);
-    assertThat(sent.getFirst().getClockAnswer())
-        .isEqualTo(ClockAnswer.newBuilder().setNumber(7).setUnixMs(HERE.toEpochMilli()).build());
+    ClockAnswer answer = sent.getFirst().getClockAnswer();
+    assertThat(answer.getUnixMs()).isEqualTo(HERE.toEpochMilli());
+    ClockStatement says =
+        new ClockStatement("test", 1, 2, question.getChallenge(), HERE.toEpochMilli());
+    assertThat(says.isSigned(answer.getSignature(), TestEvidence.publicKey(1))).isTrue();
     clocks.asked(peers.get(1), ClockQuestion.getDefaultInstance());
+    assertThat(sent).as("no question").hasSize(4);
+    clocks.asked(peers.get(1), question);
     assertThat(sent).as("another one is").hasSize(5);
     pass(Duration.ofSeconds(1));
-    clocks.asked(peers.get(0), ClockQuestion.getDefaultInstance());
+    clocks.asked(peers.get(0), question);
     assertThat(sent).hasSize(6);
-    clocks.asked(coordinator, ClockQuestion.getDefaultInstance());
+    clocks.asked(coordinator, question);
     assertThat(sent).hasSize(6);
   }
 }

@@ -128,7 +128,7 @@ abstract class MultiplicationTest extends SessionFixture {
         .as("the answer to the first statement says nothing of the second session")
         .isEqualTo(2);
     assertThat(shares.exclusions).isEmpty();
-    net.answer(charlie, second.message()); // who is asked nothing
+    net.answer(charlie, second.message()); // who is in no session
     net.answer(bravo, second.message());
     awaitEnded("ecdsa_sign aborted transfer_check_failed");
     assertThat(shares.exclusions).hasSize(1);

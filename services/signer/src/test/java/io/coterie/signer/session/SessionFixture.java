@@ -110,7 +110,10 @@ abstract class SessionFixture {
     final LinkedBlockingQueue<Sent> sent = new LinkedBlockingQueue<>();
     final LinkedBlockingQueue<Sent> statements = new LinkedBlockingQueue<>();
 
-    /** Whether the other parties remember what this one states, and say so. A coordinator does. */
+    /**
+     * Whether the other parties remember what this one states, and say so. A coordinator does.
+     * Without that, nobody outside a session can be reached.
+     */
     volatile boolean witnesses = true;
 
     private void state(Sent statement) {
@@ -139,7 +142,7 @@ abstract class SessionFixture {
 
     @Override
     public Set<Member> reachable() {
-      return Set.of();
+      return witnesses ? Set.of(charlie) : Set.of();
     }
 
     @Override

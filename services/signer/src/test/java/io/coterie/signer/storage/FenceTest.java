@@ -1,15 +1,18 @@
 package io.coterie.signer.storage;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.claim.OutsideCounter;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -19,7 +22,9 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
+import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -41,6 +46,17 @@ class FenceTest {
 
   private PartyStore open(Path data, Instant time) {
     return PartyStore.open(data, "alpha", Clock.fixed(time, ZoneOffset.UTC), (_, _) -> {});
+  }
+
+  private PartyStore open(Path data, Instant time, OutsideCounter counter) {
+    return PartyStore.open(
+        data,
+        "alpha",
+        Clock.fixed(time, ZoneOffset.UTC),
+        (_, _) -> {},
+        SqliteRecords.RETENTION,
+        0,
+        counter);
   }
 
   private static ByteString bytes32(int seed) {
@@ -67,6 +83,10 @@ class FenceTest {
         .claimOnce(claim, AuditEvent.of("wallet", "order.accept", "ok", Map.of()))
         .toCompletableFuture()
         .join();
+  }
+
+  private static LedgerHead head(LedgerPosition position, Instant signed) {
+    return new LedgerHead("test", 1, position, signed.toEpochMilli());
   }
 
   private boolean declined(int session, @Nullable String requestId) {
@@ -117,12 +137,11 @@ class FenceTest {
     String before = RequestId.at(BEGIN.minusSeconds(1));
     assertThat(claim(before, 1)).isEqualTo(Outcome.CLAIMED);
     LedgerPosition now = store.claims().position();
-    store.shownClaims().wentBack(now).toCompletableFuture().join();
+    store.shownClaims().wentBack(head(now, BEGIN)).toCompletableFuture().join();
     assertThat(claim(before, 1)).as("it knows of that").isEqualTo(Outcome.CLAIMED);
 
-    LedgerPosition later =
-        new LedgerPosition(now.starts() + 1, bytes32(9), now.base() + 5, now.claims() + 7);
-    store.shownClaims().wentBack(later).toCompletableFuture().join();
+    LedgerPosition later = now.next(bytes32(9).toByteArray()).claimed(bytes32(8));
+    store.shownClaims().wentBack(head(later, BEGIN)).toCompletableFuture().join();
     assertThat(claim(before, 1)).isEqualTo(Outcome.FENCED);
     String after = RequestId.at(BEGIN);
     assertThat(claim(after, 1)).isEqualTo(Outcome.CLAIMED);
@@ -131,6 +150,92 @@ class FenceTest {
     store = open(data, BEGIN.plusSeconds(60));
     assertThat(claim(before, 1)).as("after a start").isEqualTo(Outcome.FENCED);
     assertThat(claim(after, 2)).isEqualTo(Outcome.REQUEST_ID_REUSED);
+  }
+
+  /** The clock was set back since: the ids of what was forgotten lie after this start. */
+  @Test
+  void the_fence_lies_where_the_forgotten_head_was_signed_if_that_is_later() {
+    store = open(folder.resolve("alpha"), BEGIN);
+    LedgerPosition later = store.claims().position().next(bytes32(9).toByteArray());
+    Instant signed = BEGIN.plusSeconds(600);
+    store.shownClaims().wentBack(head(later, signed)).toCompletableFuture().join();
+    assertThat(claim(RequestId.at(signed.minusMillis(1)), 1)).isEqualTo(Outcome.FENCED);
+    assertThat(claim(RequestId.at(signed), 1)).isEqualTo(Outcome.CLAIMED);
+  }
+
+  /** All parties were put back together, say, and nobody has anything to tell. */
+  @Test
+  void a_store_with_fewer_claims_than_the_counter_outside_is_fenced() throws IOException {
+    Path data = folder.resolve("alpha");
+    Path volume = Files.createDirectory(folder.resolve("elsewhere"));
+    OutsideCounter counter = new FileCounter(volume.resolve("alpha"));
+    store = open(data, BEGIN, counter);
+    String known = RequestId.at(BEGIN);
+    assertThat(claim(known, 1)).isEqualTo(Outcome.CLAIMED);
+    store.close();
+    assertThat(counter.read()).isEqualTo(1);
+    store = open(data, BEGIN.plusSeconds(1), counter);
+    assertThat(claim(known, 1)).as("nothing is missing").isEqualTo(Outcome.CLAIMED);
+    store.close();
+
+    Path copy = folder.resolve("copy");
+    PartyStore.createFolder(copy);
+    try (Stream<Path> files = Files.list(data)) {
+      for (Path file : files.filter(f -> !f.toString().matches(".*-shm|.*[.]lock")).toList()) {
+        Files.copy(file, copy.resolve(file.getFileName()));
+      }
+    }
+    store = open(data, BEGIN.plusSeconds(2), counter);
+    String forgotten = RequestId.at(BEGIN.plusSeconds(2));
+    assertThat(claim(forgotten, 1)).isEqualTo(Outcome.CLAIMED);
+    store.claims().noteOutside();
+    long noted = counter.read();
+    store.close();
+
+    Instant opened = BEGIN.plusSeconds(60);
+    store = open(copy, opened, counter);
+    assertThat(claim(forgotten, 2)).isEqualTo(Outcome.FENCED);
+    assertThat(claim(RequestId.at(opened), 1)).isEqualTo(Outcome.CLAIMED);
+    LedgerPosition anew = store.claims().position();
+    assertThat(anew.log().number()).isEqualTo(2);
+    assertThat(anew.base()).as("the counter never stands above it").isEqualTo(noted);
+    store.close();
+    store = open(copy, opened.plusSeconds(60), counter);
+    assertThat(store.claims().position().log()).as("noticed once").isEqualTo(anew.log());
+    assertThat(claim(RequestId.at(opened), 1)).isEqualTo(Outcome.CLAIMED);
+  }
+
+  @Test
+  void without_the_counter_that_it_is_to_have_a_store_is_not_opened() throws IOException {
+    Path volume = folder.resolve("elsewhere");
+    OutsideCounter counter = new FileCounter(volume.resolve("alpha"));
+    store = open(folder.resolve("bravo"), BEGIN);
+    assertThatThrownBy(() -> open(folder.resolve("alpha"), BEGIN, counter))
+        .isInstanceOf(StoreException.class)
+        .hasRootCauseMessage(volume + " is no folder");
+    Files.createDirectory(volume);
+    for (String bad : List.of("", "x", "-1", "9".repeat(30))) {
+      Files.writeString(volume.resolve("alpha"), bad);
+      assertThatThrownBy(() -> open(folder.resolve("alpha"), BEGIN, counter))
+          .as(bad)
+          .isInstanceOf(StoreException.class);
+    }
+  }
+
+  /** It tries again with the next look, and says so meanwhile. */
+  @Test
+  void a_counter_that_does_not_follow_is_reported_until_it_does() throws IOException {
+    Path volume = Files.createDirectory(folder.resolve("elsewhere"));
+    OutsideCounter counter = new FileCounter(volume.resolve("alpha"));
+    store = open(folder.resolve("alpha"), BEGIN, counter);
+    assertThat(claim(RequestId.at(BEGIN), 1)).isEqualTo(Outcome.CLAIMED);
+    Files.delete(volume);
+    store.claims().noteOutside();
+    assertThat(store.counterProblem()).hasValueSatisfying(p -> assertThat(p).contains("no folder"));
+    Files.createDirectory(volume);
+    store.claims().noteOutside();
+    assertThat(store.counterProblem()).isEmpty();
+    assertThat(counter.read()).isEqualTo(1);
   }
 
   @Test

@@ -4,10 +4,13 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
+import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
@@ -291,25 +294,24 @@ class StoreContractTest {
     }
 
     @Test
-    void claims_that_multiply_move_the_position_and_no_others_do() {
+    void every_session_that_is_claimed_or_declined_moves_the_position_once() {
       LedgerPosition before = claims.position();
       Multiplication multiplication = new Multiplication(KEY, 1, List.of(2));
       get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, multiplication));
       get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, multiplication));
       get(claims.claimSession(session(2), MemoryLedger.COORDINATOR, null));
       get(claims.decline(session(3), MemoryLedger.COORDINATOR, null));
+      get(claims.decline(session(3), MemoryLedger.COORDINATOR, null));
+      claimed(claim(4, "wallet", "r", 1));
+      claimed(claim(4, "wallet", "r", 1));
       LedgerPosition after = claims.position();
-      assertThat(after)
-          .isEqualTo(
-              new LedgerPosition(
-                  before.starts(), before.head(), before.base(), before.claims() + 1));
+      assertThat(after.claims()).isEqualTo(before.claims() + 4);
+      assertThat(after.mark()).isEqualTo(before.mark());
+      assertThat(after.base()).isEqualTo(before.base());
+      assertThat(after.hash()).isNotEqualTo(before.hash());
       assertThat(claims.remembers(before)).isTrue();
       assertThat(claims.remembers(after)).isTrue();
-      assertThat(
-              claims.remembers(
-                  new LedgerPosition(
-                      after.starts(), after.head(), after.base(), after.claims() + 1)))
-          .isFalse();
+      assertThat(claims.remembers(after.claimed(bytes32(1)))).isFalse();
     }
 
     private static KeyShare multiplying(int session, int epoch) {
@@ -327,6 +329,18 @@ class StoreContractTest {
       assertThat(get(shares.storeNext(multiplying(session, epoch), true, event()))).isTrue();
     }
 
+    private static LedgerHead head(LedgerPosition position) {
+      return new LedgerHead("test", 1, position, 0);
+    }
+
+    private static Shown shown(int party, LedgerPosition position, ByteString before) {
+      ClaimCount count = new LedgerHead("test", party, position, 0).count(SIGNATURE);
+      return new Shown(party, position, count.toByteString(), before);
+    }
+
+    private static final ByteString SIGNATURE =
+        ByteString.copyFrom(new byte[StatementSignature.BYTES]);
+
     private static LedgerPosition start(LedgerPosition now, int number) {
       return now.next(bytes32(number).toByteArray());
     }
@@ -336,10 +350,10 @@ class StoreContractTest {
       LedgerPosition first = start(LedgerPosition.NONE, 1);
       ByteString nothing = ByteString.EMPTY;
       ByteString word = ByteString.copyFromUtf8("word");
-      Shown other = new Shown(3, start(LedgerPosition.NONE, 2), word, nothing);
-      Shown later = new Shown(2, start(first, 3), ByteString.copyFromUtf8("later"), word);
+      Shown other = shown(3, start(LedgerPosition.NONE, 2), nothing);
+      Shown later = shown(2, start(first, 3), word);
       assertThat(shown.shown()).isEmpty();
-      assertThat(get(shown.show(new Shown(2, first, word, nothing)))).isTrue();
+      assertThat(get(shown.show(shown(2, first, nothing)))).isTrue();
       assertThat(get(shown.show(other))).isTrue();
       assertThat(get(shown.show(later))).isTrue();
       assertThat(shown.shown()).containsExactlyInAnyOrder(later, other);
@@ -364,18 +378,18 @@ class StoreContractTest {
     void a_ledger_that_was_put_back_goes_on_above_what_it_has_forgotten_and_learns_it_once() {
       bothActive();
       LedgerPosition forgotten = start(claims.position(), 4);
-      assertThat(get(shown.wentBack(claims.position()))).as("not forgotten").isEmpty();
+      assertThat(get(shown.wentBack(head(claims.position())))).as("not forgotten").isEmpty();
       assertThat(shares.excluded(MULTIPLYING)).isEmpty();
       assertThat(claims.remembers(forgotten)).isFalse();
-      assertThat(get(shown.wentBack(forgotten))).containsExactly(MULTIPLYING);
+      assertThat(get(shown.wentBack(head(forgotten)))).containsExactly(MULTIPLYING);
       assertThat(shares.excluded(MULTIPLYING)).containsExactly(KeyShareStore.ITSELF);
       assertThat(shares.excluded(KEY)).isEmpty();
       assertThat(claims.remembers(forgotten)).isTrue();
       LedgerPosition now = claims.position();
       assertThat(now.against(forgotten)).isEqualTo(LedgerPosition.Judgement.LATER);
-      assertThat(get(shown.wentBack(forgotten))).as("again").isEmpty();
+      assertThat(get(shown.wentBack(head(forgotten)))).as("again").isEmpty();
       assertThat(claims.position()).isEqualTo(now);
-      LedgerPosition below = new LedgerPosition(2, bytes32(5), 1, 1);
+      LedgerPosition below = start(forgotten, 5);
       assertThat(claims.remembers(below)).as("settled with it").isTrue();
     }
 

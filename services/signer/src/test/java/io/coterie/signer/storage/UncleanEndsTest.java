@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -337,7 +338,7 @@ class UncleanEndsTest {
   }
 
   @Test
-  void claims_that_multiply_are_counted_for_ever_and_nothing_else_is() throws Exception {
+  void all_claims_are_counted_for_ever() throws Exception {
     LedgerPosition first = store.claims().position();
     SessionId session = id();
     get(
@@ -353,27 +354,45 @@ class UncleanEndsTest {
     get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     get(store.claims().decline(id(), MemoryLedger.COORDINATOR, null));
     LedgerPosition claimed = store.claims().position();
-    assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
+    assertThat(claimed.claims()).isEqualTo(3);
+    assertThat(claimed.mark()).isEqualTo(first.mark());
     killAndStart();
     LedgerPosition second = store.claims().position();
-    assertThat(second).isEqualTo(new LedgerPosition(2, second.head(), 1, 1));
-    assertThat(second.head()).isNotEqualTo(first.head());
+    assertThat(second.log()).isEqualTo(first.log());
+    assertThat(List.of(second.starts(), second.base(), second.claims()))
+        .containsExactly(2L, 3L, 3L);
+    assertThat(second.mark()).isNotEqualTo(first.mark());
     assertThat(store.claims().remembers(claimed)).isTrue();
-    assertThat(store.claims().remembers(new LedgerPosition(1, first.head(), 0, 2))).isFalse();
+    assertThat(store.claims().remembers(claimed.claimed(ByteString.EMPTY))).isFalse();
+    LedgerPosition other =
+        new LedgerPosition(
+            claimed.log(), 1, first.mark(), 0, claimed.claims(), store.claims().position().hash());
+    assertThat(store.claims().remembers(other)).as("as many, and others").isFalse();
+  }
+
+  private static LedgerHead told(LedgerPosition position) {
+    return new LedgerHead("test", 1, position, 0);
+  }
+
+  /** A ledger that goes on from a position in so many starts, one claim each. */
+  private static LedgerPosition later(LedgerPosition from, int starts, int seed) {
+    LedgerPosition position = from;
+    for (int start = 0; start < starts; start++) {
+      byte[] random = ByteBuffer.allocate(32).putInt(seed).putInt(start).array();
+      position = position.next(random).claimed(ByteString.copyFrom(random));
+    }
+    return position;
   }
 
   /** Somebody tells the party of claims that it has forgotten. */
   @Test
   void what_was_forgotten_is_taken_up_once_and_means_nothing_for_new_shares() throws Exception {
-    LedgerPosition forgotten =
-        new LedgerPosition(
-            1, store.claims().position().head(), 0, store.claims().position().claims() + 7);
-    LedgerPosition forked =
-        new LedgerPosition(5, ByteString.copyFrom(new byte[32]), forgotten.claims(), 40);
+    LedgerPosition forgotten = store.claims().position().claimed(ByteString.EMPTY);
+    LedgerPosition forked = later(forgotten, 4, 1);
     assertThat(store.claims().remembers(forgotten)).isFalse();
     assertThat(store.claims().remembers(forked)).isFalse();
-    assertThat(get(store.shownClaims().wentBack(forgotten))).containsExactly(KEY);
-    assertThat(get(store.shownClaims().wentBack(forked)))
+    assertThat(get(store.shownClaims().wentBack(told(forgotten)))).containsExactly(KEY);
+    assertThat(get(store.shownClaims().wentBack(told(forked))))
         .as("settled with the first one")
         .isEmpty();
     assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
@@ -393,54 +412,52 @@ class UncleanEndsTest {
   @Test
   void statements_that_one_rollback_made_the_party_forget_mark_no_new_shares() throws Exception {
     List<LedgerPosition> kept = new ArrayList<>();
-    for (int start = 40; start < 50; start++) {
-      LedgerPosition told = new LedgerPosition(start, ByteString.EMPTY, 10, start);
-      kept.add(new LedgerPosition(start, headOf(told), told.base(), told.claims()));
+    for (int starts = 1; starts <= 10; starts++) {
+      kept.add(later(store.claims().position(), starts, 1));
     }
-    assertThat(get(store.shownClaims().wentBack(kept.getFirst()))).containsExactly(KEY);
+    assertThat(get(store.shownClaims().wentBack(told(kept.getFirst())))).containsExactly(KEY);
     assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
     int epoch = 1;
     for (LedgerPosition told : kept) {
       activate(share(++epoch));
       LedgerPosition before = store.claims().position();
       assertThat(store.claims().remembers(told)).as("%s is of no new shares", told).isTrue();
-      assertThat(get(store.shownClaims().wentBack(told))).isEmpty();
+      assertThat(get(store.shownClaims().wentBack(told(told)))).isEmpty();
       assertThat(store.shares().excluded(KEY)).as("marked by %s", told).isEmpty();
       assertThat(store.claims().position()).as("a start hears everybody anew").isEqualTo(before);
       assertThat(before.against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
       killAndStart();
     }
     // The same store is put back once more.
-    LedgerPosition now = store.claims().position();
-    LedgerPosition next =
-        new LedgerPosition(now.starts() + 1, headOf(now), now.claims(), now.claims() + 1);
+    LedgerPosition next = later(store.claims().position(), 1, 2);
     assertThat(store.claims().remembers(next)).isFalse();
-    assertThat(get(store.shownClaims().wentBack(next))).containsExactly(KEY);
+    assertThat(get(store.shownClaims().wentBack(told(next)))).containsExactly(KEY);
     assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
   }
 
   /**
-   * Put back twice to one copy, so that a jump was forgotten too. A peer that remembers a position
+   * Put back twice to one copy, so that a log was forgotten too. A peer that remembers a position
    * either takes this party's own for a later one, or what it tells is news; else the two would
-   * contradict each other for ever.
+   * talk at cross purposes for ever.
    */
   @Test
   void every_forgotten_position_is_news_or_lies_before_this_one() throws Exception {
-    LedgerPosition start = store.claims().position();
-    LedgerPosition first = new LedgerPosition(2, headOf(start), 1, 1);
+    LedgerPosition first = later(store.claims().position(), 1, 1);
     // In the incarnation that is forgotten as well, the party had learnt of more claims than this
-    // time.
-    LedgerPosition jumped = first.above(new LedgerPosition(2, first.head(), 1, 9), new byte[32]);
+    // time, and begun a log of its own.
+    LedgerPosition learnt = later(first, 8, 1);
+    LedgerPosition another = first.reopened(learnt, new byte[32]);
     for (int restart = 0; restart < 5; restart++) {
       killAndStart();
     }
-    assertThat(get(store.shownClaims().wentBack(first))).containsExactly(KEY);
-    assertThat(store.claims().position().starts()).isGreaterThan(jumped.starts());
-    assertThat(store.claims().position().against(jumped))
-        .isEqualTo(LedgerPosition.Judgement.CONTRADICTS);
-    assertThat(store.claims().remembers(jumped)).as("the peer that tells it is heard").isFalse();
-    assertThat(get(store.shownClaims().wentBack(jumped))).containsExactly(KEY);
-    for (LedgerPosition told : List.of(first, jumped)) {
+    assertThat(get(store.shownClaims().wentBack(told(first)))).containsExactly(KEY);
+    assertThat(store.claims().position().log().number()).isEqualTo(another.log().number());
+    assertThat(store.claims().position().against(another))
+        .as("two logs that were begun at one copy convict nobody")
+        .isEqualTo(LedgerPosition.Judgement.KNOWN);
+    assertThat(store.claims().remembers(another)).as("the peer that tells it is heard").isFalse();
+    assertThat(get(store.shownClaims().wentBack(told(another)))).containsExactly(KEY);
+    for (LedgerPosition told : List.of(first, learnt, another)) {
       assertThat(store.claims().remembers(told)).isTrue();
       assertThat(store.claims().position().against(told)).isEqualTo(LedgerPosition.Judgement.LATER);
     }
@@ -453,23 +470,21 @@ class UncleanEndsTest {
     Backup.write(folder, zip);
     folder = root.resolve("restored");
     Backup.restore(new java.io.ByteArrayInputStream(zip.toByteArray()), folder);
-    LedgerPosition now = store.claims().position();
-    LedgerPosition forgotten = new LedgerPosition(now.starts() + 9, headOf(now), 3, 4);
+    LedgerPosition copy = store.claims().position();
+    LedgerPosition forgotten = later(copy, 9, 1);
     store.close();
     open();
     assertThat(store.shares().excluded(KEY)).containsExactly(KeyShareStore.ITSELF);
-    assertThat(store.claims().position().against(forgotten))
-        .isEqualTo(LedgerPosition.Judgement.LATER);
+    LedgerPosition restored = store.claims().position();
+    assertThat(restored.against(forgotten)).isEqualTo(LedgerPosition.Judgement.LATER);
+    assertThat(restored.log().previous()).isEqualTo(copy.log().id());
+    assertThat(restored.log().hash())
+        .as("it says where it left the old log")
+        .isEqualTo(copy.hash());
     activate(share(2));
     assertThat(store.claims().remembers(forgotten)).isTrue();
-    assertThat(get(store.shownClaims().wentBack(forgotten))).isEmpty();
+    assertThat(get(store.shownClaims().wentBack(told(forgotten)))).isEmpty();
     assertThat(store.shares().excluded(KEY)).isEmpty();
-  }
-
-  /** Another head for each number of starts. */
-  private static ByteString headOf(LedgerPosition position) {
-    return ByteString.copyFrom(
-        ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putLong(position.starts()).rewind());
   }
 
   private void activate(KeyShare next) {
@@ -498,9 +513,9 @@ class UncleanEndsTest {
     get(store.shares().storeProvisional(ed25519, event("stored")));
     get(store.shares().activate(ed25519, PROOF, event("active")));
     fillDisk();
-    LedgerPosition forgotten = new LedgerPosition(9, ByteString.copyFrom(new byte[32]), 0, 9);
+    LedgerPosition forgotten = later(store.claims().position(), 8, 1);
     for (CompletionStage<List<String>> write :
-        List.of(store.shownClaims().wentBack(2), store.shownClaims().wentBack(forgotten))) {
+        List.of(store.shownClaims().wentBack(2), store.shownClaims().wentBack(told(forgotten)))) {
       assertThatThrownBy(() -> get(write)).hasRootCauseInstanceOf(java.sql.SQLException.class);
     }
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
@@ -547,9 +562,9 @@ class UncleanEndsTest {
                 Thread.currentThread().interrupt(); // until the end of the write
               }
             });
-    LedgerPosition forgotten = new LedgerPosition(9, headOf(LedgerPosition.NONE), 0, 9);
+    LedgerPosition forgotten = later(store.claims().position(), 8, 1);
     fails.set(!later);
-    CompletionStage<?> written = store.shownClaims().wentBack(forgotten);
+    CompletionStage<?> written = store.shownClaims().wentBack(told(forgotten));
     if (later) {
       get(written);
       fails.set(true);

@@ -28,5 +28,11 @@ public interface LedgerStore {
    * @param statement the same, signed
    * @param before the last one of the start before, as {@code ClaimCount}; empty if there was none
    */
-  record Remembered(LedgerPosition position, ByteString statement, ByteString before) {}
+  record Remembered(LedgerPosition position, ByteString statement, ByteString before) {
+
+    /** The last statement of the start before, once a later position has taken the place. */
+    public ByteString beforeNext(LedgerPosition next) {
+      return next.mark().equals(position.mark()) ? before : statement;
+    }
+  }
 }

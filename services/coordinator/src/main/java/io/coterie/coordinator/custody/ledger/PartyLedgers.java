@@ -2,6 +2,7 @@ package io.coterie.coordinator.custody.ledger;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.ledger.LedgerStore.Remembered;
@@ -9,6 +10,7 @@ import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.LedgerKeeper;
 import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.ledger.LedgerPosition.Judgement;
 import io.coterie.proto.party.v1.ClaimCount;
@@ -16,6 +18,7 @@ import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.trust.Member;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
@@ -110,22 +113,27 @@ public final class PartyLedgers implements LedgerKeeper {
   }
 
   private void lookAt(Member party, ClaimCount count) {
-    LedgerPosition position = LedgerPosition.of(count);
-    if (position == null) {
+    Optional<SecureChannel> channel = link.channel();
+    if (channel.isEmpty()) {
+      return; // no answer could be sent
+    }
+    LedgerHead head = LedgerHead.of(channel.get().roster().installation(), count).orElse(null);
+    if (head == null) {
       metrics.dropped("malformed");
       return;
     }
-    if (!position.isSigned(count, party.evidenceKey())) {
+    if (!head.isSigned(count.getSignature(), party.evidenceKey())) {
       metrics.dropped("bad_evidence_signature");
       return;
     }
+    LedgerPosition position = head.position();
     try {
       // Without fields that nobody knows: what is stored has a bound.
-      ClaimCount statement = position.count(party.partyId(), count.getSignature());
+      ClaimCount statement = head.count(count.getSignature());
       Remembered remembered =
           store.remember(position, statement, ByteString.copyFrom(party.evidenceKey()));
       if (position.against(remembered.position()) == Judgement.CONTRADICTS) {
-        wentBack(party);
+        wentBack(party, position, remembered.position());
       }
       answer(party, remembered);
     } catch (StoreUnavailableException e) {
@@ -139,11 +147,15 @@ public final class PartyLedgers implements LedgerKeeper {
   }
 
   /** Before the answer: a party that has learned of it contradicts nothing any more. */
-  private void wentBack(Member party) {
+  private void wentBack(Member party, LedgerPosition says, LedgerPosition said) {
     Long last = contradicted.get(party.partyId());
     long now = nanoTime.getAsLong();
     if (last == null || now - last >= PAUSE_NANOS) {
-      log.error("the store of {} went back to an earlier state", party.name());
+      log.error(
+          "the store of {} went back to an earlier state: it has said {} and says {}",
+          party.name(),
+          said,
+          says);
       keys.wentBack(party.partyId());
       contradicted.put(party.partyId(), now);
     }

@@ -214,10 +214,28 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
 
   private Q requireSameIntent(V intent, Q stored) {
     if (!stored.intentDigest().equals(intent.digest())) {
-      throw new CustodyException(
-          ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.resource()));
+      throw reused(stored);
     }
     return stored;
+  }
+
+  private CustodyException reused(Q stored) {
+    return new CustodyException(
+        ErrorReason.REQUEST_ID_REUSED, Map.of(StatusErrors.RESOURCE, stored.resource()));
+  }
+
+  /** A crash of the database can lose a request, and then another intent can take its id. */
+  private boolean isSame(Q request, Q stored) {
+    return stored.intentDigest().equals(request.intentDigest());
+  }
+
+  /** Gives a run the end of its request, or the refusal if another intent has its id. */
+  private boolean giveEnd(Q request, Q stored, Run<R> run) {
+    if (!isSame(request, stored)) {
+      run.fail(reused(stored));
+      return true;
+    }
+    return kind.giveEnd(stored, run);
   }
 
   /**
@@ -299,16 +317,27 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
               return current;
             });
       }
+      working = workOrRefuse(run, request, intent);
+    } while (!working);
+  }
+
+  /** Works on a request; false if it has become another replica's work. */
+  private boolean workOrRefuse(Run<R> run, Q request, Supplier<V> intent)
+      throws InterruptedException {
+    try {
       V verified;
       try {
         verified = intent.get();
       } catch (CustodyException e) {
         // The configuration changed since the request was stored: its requester is not known now.
         kind.refuse(run, request, Failure.of(e));
-        return;
+        return true;
       }
-      working = kind.work(run, request, verified);
-    } while (!working);
+      return kind.work(run, request, verified);
+    } catch (NotMineException e) {
+      log.info("{}", e.getMessage());
+      return false;
+    }
   }
 
   /**
@@ -323,11 +352,16 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Optional<Q> taken = kind.take(request);
       if (taken.isPresent()) {
         services.metrics().takenOver(kind.metricLabel(), 1);
-        return taken;
+        if (isSame(request, taken.get())) {
+          return taken;
+        }
+        run.fail(reused(taken.get()));
+        resume(taken.get(), true);
+        return Optional.empty();
       }
       Optional<Q> stored = kind.find(request.requester(), request.requestId());
       // If a crash of the database has lost the request, a caller who still waits stores it again.
-      if (stored.isEmpty() || kind.giveEnd(stored.get(), run)) {
+      if (stored.isEmpty() || giveEnd(request, stored.get(), run)) {
         return Optional.empty();
       }
       if (run.patienceNanos() < 0 && !kind.isWatched(request)) {
@@ -409,6 +443,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @param store stores this replica's end; false if the request had ended before, or is lost
    * @param ended gives the run this replica's end; not called if there was another one
    * @throws StoreUnavailableException as {@link #persistently}
+   * @throws NotMineException if it has not ended, and another replica works on it
    */
   public void end(Run<R> run, Q request, Supplier<Boolean> store, Runnable ended)
       throws InterruptedException {
@@ -417,8 +452,8 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       return;
     }
     Optional<Q> stored = persistently(() -> kind.find(request.requester(), request.requestId()));
-    if (stored.isPresent() && !persistently(() -> kind.giveEnd(stored.get(), run))) {
-      throw new IllegalStateException("a " + kind.name() + " that had ended runs");
+    if (stored.isPresent() && !persistently(() -> giveEnd(request, stored.get(), run))) {
+      throw new NotMineException("a " + kind.name() + " is ended by the replica that works on it");
     }
   }
 

@@ -21,10 +21,12 @@ public interface SigningStore {
   Optional<SigningRecord> claimOnce(SigningRecord pending);
 
   /**
-   * Ends a PENDING signing; durable when this returns.
+   * Ends a PENDING signing of the same intent; durable when this returns. A signature ends it
+   * whichever replica has found it; as failed it is ended by the replica alone whose work it is.
    *
    * @param finished SIGNED or FAILED
-   * @return the signing as it is stored: {@code finished}, or what was stored before it
+   * @return the signing as it is stored: {@code finished}, or what is there instead: an earlier
+   *     end, another replica's work, or the signing of another intent
    */
   SigningRecord finish(SigningRecord finished);
 

@@ -16,6 +16,7 @@ import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
@@ -24,6 +25,7 @@ import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
@@ -112,6 +114,9 @@ class PartyLedgersTest {
             SecureChannel.class.getClassLoader(),
             new Class<?>[] {SecureChannel.class},
             (_, method, arguments) -> {
+              if (method.getName().equals("roster")) {
+                return new Roster("test", 1, List.of(p1));
+              }
               assertThat(method.getName()).isEqualTo("send");
               assertThat(arguments[0]).isEqualTo(p1);
               answers.add(PartyMessage.parseFrom((byte[]) arguments[1]).getClaimMemory());
@@ -141,13 +146,16 @@ class PartyLedgersTest {
   }
 
   private static ClaimCount signed(KeyPair key, LedgerPosition position) {
+    return signed(key, new LedgerHead("test", 1, position, 0));
+  }
+
+  private static ClaimCount signed(KeyPair key, LedgerHead head) {
     try {
       Signature signer = Signature.getInstance("Ed25519");
       signer.initSign(key.getPrivate());
       signer.update("coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII));
-      signer.update(
-          MessageDigest.getInstance("SHA-256").digest(position.statement(1).toByteArray()));
-      return position.count(1, ByteString.copyFrom(signer.sign()));
+      signer.update(MessageDigest.getInstance("SHA-256").digest(head.statement().toByteArray()));
+      return head.count(ByteString.copyFrom(signer.sign()));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);
     }
@@ -158,11 +166,15 @@ class PartyLedgersTest {
   }
 
   private LedgerPosition start(LedgerPosition before) {
-    return before.next(ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).putInt(++drawn).array());
+    return before.next(ByteBuffer.allocate(LedgerPosition.HASH_BYTES).putInt(++drawn).array());
   }
 
   private static LedgerPosition claim(LedgerPosition p, int times) {
-    return new LedgerPosition(p.starts(), p.head(), p.base(), p.claims() + times);
+    LedgerPosition position = p;
+    for (int i = 0; i < times; i++) {
+      position = position.claimed(ByteString.EMPTY);
+    }
+    return position;
   }
 
   private void state(ClaimCount count) {
@@ -223,7 +235,8 @@ class PartyLedgersTest {
     LedgerPosition position = start(LedgerPosition.NONE);
     state(signed(ed25519(), position));
     state(signed(position).toBuilder().setCount(9).build());
-    state(signed(position).toBuilder().setHead(ByteString.EMPTY).build());
+    state(signed(position).toBuilder().setMark(ByteString.EMPTY).build());
+    state(signed(evidence, new LedgerHead("staging", 1, position, 0)));
     state(signed(position).toBuilder().setParty(2).build());
     assertThat(calls).isZero();
     assertThat(answers).isEmpty();
@@ -233,7 +246,7 @@ class PartyLedgersTest {
                 .tag("cause", "bad_evidence_signature")
                 .counter()
                 .count())
-        .isEqualTo(2);
+        .isEqualTo(3);
   }
 
   @Test
@@ -252,7 +265,7 @@ class PartyLedgersTest {
     assertThat(told).containsExactly("excluded 1 from " + KEY);
 
     LedgerPosition above =
-        restored.above(latest, ByteBuffer.allocate(LedgerPosition.HEAD_BYTES).array());
+        restored.reopened(latest, ByteBuffer.allocate(LedgerPosition.HASH_BYTES).array());
     state(signed(above));
     assertThat(lastAnswer().getLast()).as("it has learned of it").isEqualTo(signed(above));
     assertThat(keys.excluded(KEY)).as("its shares are the same").containsExactly(1);

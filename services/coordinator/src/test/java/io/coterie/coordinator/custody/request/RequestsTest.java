@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
+import com.google.rpc.Status;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.custody.signing.SigningRecord;
@@ -30,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -298,6 +300,57 @@ class RequestsTest {
     callers.shutdownNow();
     here.threads.close();
     other.threads.close();
+  }
+
+  /** A replica that was suspended comes back with a failure, and another one works by then. */
+  @Test
+  void a_late_replica_ends_nothing_that_another_one_works_on() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    UUID id = SigningRecord.idOf(intent.requester(), intent.requestId());
+    CountDownLatch late = new CountDownLatch(1);
+    Future<SigningRecord> answer =
+        begins(
+            here,
+            intent,
+            (run, request, verified) -> {
+              here.stores.presence().leave();
+              assertThat(other.stores.signings().take(id)).isPresent();
+              Status why = Failure.of(ErrorReason.DRAINING, request.resource()).toStatus();
+              SigningRecord failed = request.failed(why, 1, NOW);
+              here.requests.end(
+                  run,
+                  failed,
+                  () -> {
+                    boolean ended = here.stores.signings().finish(failed).equals(failed);
+                    late.countDown();
+                    return ended;
+                  },
+                  () -> run.finish(failed));
+              return true;
+            });
+    late.await();
+    other.requests.resume(other.stores.signings().find(id).orElseThrow(), true);
+    assertThat(answer.get().state()).isEqualTo(Signing.State.SIGNED);
+    assertThat(other.works.get()).isEqualTo(1);
+  }
+
+  /** The database lost the request, and another intent came under its id. */
+  @Test
+  void the_end_of_another_intent_is_nobody_elses() throws Exception {
+    String id = RequestId.next();
+    VerifiedIntent.Signing lost = intent(id, "lost " + id, NOW.plusSeconds(60));
+    VerifiedIntent.Signing next = intent(id, "next " + id, NOW.plusSeconds(60));
+    other.requests.await(next, patient());
+    SigningRecord pending = here.prepare(lost, NOW);
+    Run<SigningRecord> run = new Run<>(pending.resource(), patient(), ended -> {});
+    SigningRecord failed =
+        pending.failed(Failure.of(ErrorReason.DRAINING, pending.resource()).toStatus(), 1, NOW);
+    here.requests.end(
+        run,
+        failed,
+        () -> here.stores.signings().finish(failed).equals(failed),
+        () -> run.finish(failed));
+    refuses(ErrorReason.REQUEST_ID_REUSED, () -> run.await(patient()));
   }
 
   @Test

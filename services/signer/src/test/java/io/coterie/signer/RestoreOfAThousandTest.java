@@ -1,0 +1,186 @@
+package io.coterie.signer;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.ClaimMemory;
+import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.share.KeyShareStore;
+import io.coterie.trust.Member;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Set;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * A drill: alpha's store is put back in silence in the middle of a thousand signatures. Bravo and
+ * the coordinator are hostile, and charlie alone tells alpha. Nothing that alpha has forgotten
+ * comes back: no claim, no binding, no exclusion.
+ */
+@Timeout(300)
+class RestoreOfAThousandTest {
+  private static final String BLS = "keys/main";
+  private static final String ECDSA = "keys/treasury-1";
+  private static final int SIGNATURES = 1_000;
+
+  /** Every so many of them is of the ECDSA key, whose signatures are random. */
+  private static final int RANDOM = 20;
+
+  @TempDir Path folder;
+  private Installation i;
+
+  /**
+   * @param intent that was signed
+   * @param order of its session
+   */
+  private record Made(SigningIntent intent, Order order, boolean random) {
+    SessionId session() {
+      return SessionId.ofOrder(order.toByteString());
+    }
+  }
+
+  @BeforeEach
+  void start() {
+    i = Installation.faked(folder).start();
+    i.createKey(BLS, 2);
+    i.createEcdsaKey(ECDSA, 2);
+  }
+
+  @AfterEach
+  void stop() {
+    i.close();
+  }
+
+  private SigningIntent intent(int number, String requestId) {
+    return i.named(
+        number % RANDOM == 0
+            ? i.digestIntent(ECDSA, ByteString.copyFrom(new byte[32])).setRequestId(requestId)
+            : i.signingIntent(requestId, BLS, "message " + number));
+  }
+
+  private Order order(int number, SignedIntent intent) {
+    // With charlie and with bravo by turns.
+    int other = number % 2 == 0 ? 3 : 2;
+    return number % RANDOM == 0
+        ? i.coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, ECDSA, 2, 1, other)
+            .setSignedIntent(intent)
+            .build()
+        : i.coordinator.signOrder(intent, BLS, 2, 1, other).build();
+  }
+
+  private Made sign(int number) {
+    SigningIntent intent = intent(number, Installation.requestId());
+    Order order = order(number, i.sign(intent));
+    Made made = new Made(intent, order, number % RANDOM == 0);
+    i.coordinator.give(order);
+    Installation.until("both shares", () -> i.coordinator.partials(made.session()) == 2);
+    i.coordinator.envelopes.clear();
+    return made;
+  }
+
+  /** Bravo confirms each head that alpha states, and tells of no other. */
+  private void bravoConceals() {
+    Member alpha = i.network.roster().byPartyId(1).orElseThrow();
+    i.network.tap(
+        (from, to, body) -> {
+          PartyMessage message = parse(body);
+          if (from.partyId() != 1 || to.partyId() != 2 || !message.hasClaimCount()) {
+            return body;
+          }
+          ClaimMemory receipt =
+              ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build();
+          i.party("bravo")
+              .channel()
+              .send(
+                  alpha,
+                  PartyMessage.newBuilder().setClaimMemory(receipt).build().toByteArray(),
+                  SendOptions.online(null));
+          return null;
+        });
+    i.coordinator.memory = (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
+  }
+
+  private static PartyMessage parse(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body);
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  @Test
+  void nothing_that_was_forgotten_comes_back() {
+    List<Made> all = new ArrayList<>();
+    for (int number = 0; number < SIGNATURES / 2; number++) {
+      all.add(sign(number));
+    }
+    Path copy = i.copy("alpha");
+    i.party("alpha")
+        .store
+        .shares()
+        .exclude(
+            new KeyShareStore.Exclusion(
+                ECDSA,
+                Set.of(2),
+                all.getFirst().session(),
+                i.party("alpha").store.shares().find(ECDSA).orElseThrow().session(),
+                1,
+                ByteString.EMPTY))
+        .toCompletableFuture()
+        .join();
+    for (int number = SIGNATURES / 2; number < SIGNATURES; number++) {
+      // Not with bravo by the ECDSA key, from which it is excluded now.
+      all.add(sign(number % RANDOM == 0 ? number : number | 1));
+    }
+    long claims = i.party("alpha").store.claims().position().claims();
+    Installation.until(
+        "charlie knows of all claims",
+        () ->
+            i.party("charlie").store.shownClaims().shown().stream()
+                .anyMatch(shown -> shown.party() == 1 && shown.position().claims() == claims));
+
+    bravoConceals();
+    i.putBack("alpha", copy);
+    i.coordinator.drainReports();
+    i.coordinator.envelopes.clear();
+    int fenced = 0;
+    for (Made made : all) {
+      // The identical order, and another intent under the same request id.
+      i.coordinator.give(made.order);
+      SigningIntent.Builder other = made.intent.toBuilder().setPurpose("another");
+      Order second = order(made.random ? 0 : 1, i.sign(other.build()));
+      SessionId session = i.coordinator.give(second);
+      SessionReport answer = i.coordinator.awaitFrom("alpha", session).report();
+      assertThat(answer.hasRefused()).as("%s", answer).isTrue();
+      assertThat(answer.getRefused().getReason())
+          .isIn(RefusalReason.REFUSAL_REASON_FENCED, RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
+      fenced += answer.getRefused().getReason() == RefusalReason.REFUSAL_REASON_FENCED ? 1 : 0;
+      SessionReport first = i.coordinator.awaitFrom("alpha", made.session()).report();
+      assertThat(first.hasRefused()).as("%s", first).isTrue();
+    }
+    assertThat(fenced).isEqualTo(SIGNATURES - SIGNATURES / RANDOM);
+    assertThat(i.coordinator.envelopes.stream().filter(e -> e.sender().partyId() == 1))
+        .as("what alpha said in all those sessions")
+        .isEmpty();
+    assertThat(i.party("alpha").store.shares().excluded(ECDSA))
+        .as("whom it excluded it has forgotten, and that it has")
+        .contains(KeyShareStore.ITSELF);
+    assertThat(i.party("alpha").store.claims().position().log().number()).isEqualTo(2);
+    sign(1);
+  }
+}
