@@ -37,10 +37,8 @@ final class LedgerMemory implements LedgerStore {
     if (latest == null) {
       latest = new Remembered(position, statement.toByteString(), ByteString.EMPTY);
     } else if (position.against(latest.position()) == LedgerPosition.Judgement.LATER) {
-      boolean same = latest.position().head().equals(position.head());
       latest =
-          new Remembered(
-              position, statement.toByteString(), same ? latest.before() : latest.statement());
+          new Remembered(position, statement.toByteString(), latest.beforeNext(position));
     }
     ledgers.put(evidenceKey, latest);
     return latest;
