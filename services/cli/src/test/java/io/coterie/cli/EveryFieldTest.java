@@ -45,7 +45,7 @@ class EveryFieldTest {
   /** In what it makes of a text. */
   private static final String LIE = "lie";
 
-  /** What a lie in a field leads to. */
+  /** The end of a command to which a field was a lie. */
   private enum Effect {
     /** Nothing is shown, and nothing is signed. */
     REFUSED,
@@ -338,7 +338,7 @@ class EveryFieldTest {
     }
   }
 
-  /** Whatever an error says: it is one, and no fact comes with it. */
+  /** An error stays one whatever it says, and no fact comes with it. */
   @Test
   void a_lie_in_a_field_of_an_error() {
     assertThat(paths(Status.getDescriptor())).containsExactly("code", "message", "details");

@@ -5,8 +5,8 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 
 /**
- * What time it is at a party, said to one that has asked: the answer is of no use to another one,
- * at another time, or in another installation.
+ * The time at a party, said to one that has asked: the answer is of no use to another one, at
+ * another time, or in another installation.
  *
  * @param installation name
  * @param party whose clock it is

@@ -109,7 +109,7 @@ class LedgerPositionTest {
     assertThat(three.against(three)).isEqualTo(Judgement.KNOWN);
   }
 
-  /** Whatever of the old log is told, in whatever order: only heads of one log convict. */
+  /** Heads of one log convict, and no others, in whatever order they are told. */
   @Test
   void a_restore_that_is_declared_contradicts_nothing() {
     LedgerPosition copy = incarnations(LedgerPosition.NONE, 2, 2);

@@ -154,7 +154,7 @@ public final class PeerClocks implements AutoCloseable {
 
   /**
    * How far the peers are ahead of this party, negative if they are behind: their median, or of the
-   * two middle ones what speaks for this party. Who has not answered counts as in step with it.
+   * two middle ones what speaks for this party. A peer without an answer counts as in step with it.
    */
   public Duration ahead() {
     long now = pool.nanos();

@@ -32,7 +32,7 @@ final class NotedCounter {
     }
   }
 
-  /** Raises it to claims that are on disk. What fails is tried again by the next call. */
+  /** Raises it to claims that are on disk. The next call tries again if that fails. */
   synchronized void follow(long claims) {
     if (claims <= noted) {
       return;
