@@ -40,13 +40,17 @@ CREATE TABLE kept_intent (
 
 CREATE INDEX kept_intent_by_time ON kept_intent (kept_at_ms);
 
--- A request id of a requester belongs to one intent. Kept until no intent can have that id any more, because it says
+-- A request id of a requester belongs to one intent, or to none: this party has said that it never signs for it. Kept
+-- until no intent can have that id any more, because it says
 -- itself when it was drawn.
 CREATE TABLE claimed_request (
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
+  -- Of the intent; of the one that cancels it if that came first.
   intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
   claimed_at_ms INTEGER NOT NULL,
+  -- The party has contributed to no signature of the request, and never will.
+  never         INTEGER NOT NULL DEFAULT 0 CHECK (never IN (0, 1)),
   PRIMARY KEY (requester, request_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -65,6 +69,8 @@ CREATE TABLE key_share (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key           TEXT NOT NULL,
   epoch         INTEGER NOT NULL CHECK (epoch > 0),
+  -- That the last reshare of the key made; 0 if there was none.
+  reshare_epoch INTEGER NOT NULL CHECK (reshare_epoch BETWEEN 0 AND epoch),
   scheme        INTEGER NOT NULL,
   -- SUPERSEDED: a share of a new key, abandoned for a newer one. ABANDONED: of a later epoch, not waited for, but kept,
   -- because a certificate may still make it the active one.

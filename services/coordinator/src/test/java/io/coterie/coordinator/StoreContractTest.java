@@ -57,8 +57,8 @@ import org.postgresql.ds.PGSimpleDataSource;
  * The contracts of the stores, for PostgreSQL and for those in memory, as two replicas see them.
  */
 class StoreContractTest {
-  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00.000001Z");
-  private static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
+  static final Instant NOW = Instant.parse("2030-01-01T00:00:00.000001Z");
+  static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
   private static final List<Holder> PARTIES =
       List.of(new Holder(1, "p1"), new Holder(2, "p2"), new Holder(4, "p4"));
   private static final SignedIntent INTENT =
@@ -93,7 +93,7 @@ class StoreContractTest {
         new JdbcLedgerStore(postgres));
   }
 
-  private static ByteString digest(int number) {
+  static ByteString digest(int number) {
     return ByteString.copyFrom(new byte[31])
         .concat(ByteString.copyFrom(new byte[] {(byte) number}));
   }
@@ -151,7 +151,7 @@ class StoreContractTest {
     return ((Start.Stored) replica.renewals().start(attempt)).record();
   }
 
-  private static SigningRecord signing() {
+  static SigningRecord signing() {
     return signing("keys/hot", NOW);
   }
 
@@ -164,7 +164,7 @@ class StoreContractTest {
         DecodedPayload.getDefaultInstance());
   }
 
-  private static SigningRecord signed(SigningRecord pending, int recoveryId) {
+  static SigningRecord signed(SigningRecord pending, int recoveryId) {
     return pending.signed(
         new SigningRecord.Result(
             digest(5), OptionalInt.of(recoveryId), ByteString.copyFrom(new byte[33]), true),
@@ -545,12 +545,12 @@ class StoreContractTest {
     assertThat(here.signings().claimOnce(pending.trying(7))).contains(pending);
     SigningRecord signed = signed(pending, 1);
     assertThat(here.signings().finish(signed)).isEqualTo(signed);
-    assertThat(here.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.unknown(WHY, 9, NOW))).isEqualTo(signed);
     assertThat(here.signings().find(pending.id())).contains(signed);
     assertThat(here.signings().claimOnce(pending)).contains(signed);
     SigningRecord other = signing();
     here.signings().claimOnce(other);
-    SigningRecord failed = other.failed(WHY, 9, NOW);
+    SigningRecord failed = other.unknown(WHY, 9, NOW);
     assertThat(here.signings().finish(failed)).isEqualTo(failed);
     assertThat(here.signings().find(other.id())).contains(failed);
   }

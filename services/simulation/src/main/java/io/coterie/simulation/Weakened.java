@@ -146,6 +146,17 @@ final class Weakened {
     }
 
     @Override
+    public CompletionStage<Never> never(
+        String requester,
+        String requestId,
+        @Nullable SessionId over,
+        ByteString cancellation,
+        ByteString digest,
+        AuditEvent said) {
+      return claims.never(requester, requestId, over, cancellation, digest, said);
+    }
+
+    @Override
     public List<Binding> bindings(int limit) {
       return claims.bindings(limit);
     }

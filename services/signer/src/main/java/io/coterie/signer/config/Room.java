@@ -58,4 +58,9 @@ final class Room implements PolicyGate {
         "this party's disk is nearly full");
     return policy.admit(intent);
   }
+
+  @Override
+  public boolean isStrict(String requester) {
+    return policy.isStrict(requester);
+  }
 }

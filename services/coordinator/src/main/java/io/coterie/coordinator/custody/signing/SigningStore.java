@@ -23,10 +23,19 @@ public interface SigningStore {
   /**
    * Ends a PENDING signing; durable when this returns.
    *
-   * @param finished SIGNED or FAILED
+   * @param finished SIGNED or UNKNOWN
    * @return the signing as it is stored: {@code finished}, or what was stored before it
    */
   SigningRecord finish(SigningRecord finished);
+
+  /**
+   * Gives a signing that has not ended, or ended as UNKNOWN or NOT_SIGNED, an end that its parties
+   * have shown; durable when this returns.
+   *
+   * @param shown SIGNED or NOT_SIGNED
+   * @return the signing as it is stored; empty if it is not there
+   */
+  Optional<SigningRecord> settle(SigningRecord shown);
 
   /** The signing of that id. */
   Optional<SigningRecord> find(UUID id);

@@ -207,7 +207,7 @@ class RequestsTest {
 
     @Override
     public void refuse(Run<SigningRecord> run, SigningRecord request, Failure why) {
-      run.finish(stores.signings().finish(request.failed(why.toStatus(), 0, NOW)));
+      run.finish(stores.signings().finish(request.unknown(why.toStatus(), 0, NOW)));
     }
   }
 
@@ -604,7 +604,7 @@ class RequestsTest {
     known.clear();
     here.requests.resume(pending, true);
     SigningRecord failed = here.requests.await(pending, patient());
-    assertThat(failed.state()).isEqualTo(Signing.State.FAILED);
+    assertThat(failed.state()).isEqualTo(Signing.State.UNKNOWN);
     assertThat(here.works).hasValue(0);
   }
 
