@@ -157,9 +157,12 @@ CREATE TABLE ledger (
   settled_starts INTEGER NOT NULL,
   settled_base   INTEGER NOT NULL,
   -- When the store was last found to have gone back, in ms since 1970: no request id of before is claimed.
-  fence_ms       INTEGER NOT NULL
+  fence_ms       INTEGER NOT NULL,
+  -- When the file was made, in ms since 1970; 0 until it is written. The party may have had another one before: of
+  -- requests of that time it does not say that it never signs them.
+  made_ms        INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms) VALUES (1, 0, 0, 0, 0);
+INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms, made_ms) VALUES (1, 0, 0, 0, 0, 0);
 
 -- The time by which requests are forgotten. It follows the clock slowly, so a clock that jumps does not make the party
 -- forget.

@@ -66,6 +66,9 @@ final class SqliteClaims implements ClaimLedger {
     this.audit = audit;
     this.clock = clock;
     this.path = path.toFile();
+    if (file.read(db -> db.count("SELECT made_ms FROM ledger")) == 0) {
+      file.writer().submit(db -> SqliteLedger.made(db, clock.instant()));
+    }
   }
 
   @Override
@@ -223,7 +226,7 @@ final class SqliteClaims implements ClaimLedger {
     return file.writer()
         .submit(
             db -> {
-              if (SqliteLedger.isFenced(db, requestId)) {
+              if (SqliteLedger.isFenced(db, requestId) || SqliteLedger.isOfBefore(db, requestId)) {
                 return new Never.Forgotten();
               }
               Request known = request(db, requester, requestId);

@@ -198,6 +198,18 @@ class NeverSignedTest {
   }
 
   @Test
+  void a_store_that_is_younger_than_the_request_says_nothing_about_it() {
+    String before = RequestId.at(NOW.minusMillis(1));
+    assertThat(get(saying("wallet", before, null))).isEqualTo(new Never.Forgotten());
+    close();
+    open(NOW.plusSeconds(60));
+    assertThat(get(saying("wallet", before, null))).isEqualTo(new Never.Forgotten());
+    assertThat(get(saying("wallet", RequestId.at(NOW.plusMillis(1)), null)))
+        .isEqualTo(new Never.Said(true));
+    assertThat(get(claiming("wallet", before, 1))).as("it signs").isEqualTo(Outcome.CLAIMED);
+  }
+
+  @Test
   void the_word_is_audited_once_and_counts_as_disk_of_its_requester() {
     never(null);
     never(null);

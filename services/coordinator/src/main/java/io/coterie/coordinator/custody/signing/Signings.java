@@ -38,6 +38,9 @@ import org.slf4j.LoggerFactory;
 public final class Signings implements Handover.Work {
   private static final Logger log = LoggerFactory.getLogger(Signings.class);
 
+  /** How long a cancellation waits for the end of a request that is worked on. */
+  private static final Duration AWAITED = Duration.ofSeconds(5);
+
   private final SigningWatchers watchers = new SigningWatchers();
   private final Kind kind = new Kind();
   private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
@@ -90,8 +93,18 @@ public final class Signings implements Handover.Work {
    */
   public CancelledSigning cancel(VerifiedIntent.Cancellation intent, Caller caller)
       throws InterruptedException {
+    long soon = System.nanoTime() + AWAITED.toNanos();
     CancelledSigning ended =
-        ends.cancel(intent, caller, this::recheck, pending -> requests.await(pending, caller));
+        ends.cancel(
+            intent,
+            caller,
+            this::recheck,
+            pending ->
+                requests.await(
+                    pending,
+                    new Caller(
+                        soon - caller.deadlineNanos() < 0 ? soon : caller.deadlineNanos(),
+                        caller.trace())));
     if (ended.record() != null && ended.record().state() != Signing.State.PENDING) {
       watchers.publish(ended.record());
     }
