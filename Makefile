@@ -81,8 +81,8 @@ test-rust:
 	@STEP_SHOW='^(test result|left out): ' $(STEP) rust-tests nice -n 10 .ci/rust
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^(left out: |Success! [0-9])' $(STEP) terraform .ci/terraform
-	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test services/acceptance/verifier/
-	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) k6-tests node --test loadtest/k6/
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test --test-reporter=tap services/acceptance/verifier/
+	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) k6-tests node --test --test-reporter=tap loadtest/k6/
 	@STEP_SHOW='^# (tests|pass|fail) |^left out: ' $(STEP) charts-tests nice -n 10 .ci/charts test
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) images-tests .ci/images
 

@@ -57,6 +57,7 @@ import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -285,23 +286,8 @@ public final class Installation implements AutoCloseable {
       this.name = name;
       this.id = network.roster().byName(name).orElseThrow().partyId();
       SignerMetrics metrics = new SignerMetrics(meters, name, "here");
-      Clock clock =
-          new Clock() {
-            @Override
-            public ZoneOffset getZone() {
-              return ZoneOffset.UTC;
-            }
-
-            @Override
-            public Clock withZone(java.time.ZoneId zone) {
-              return this;
-            }
-
-            @Override
-            public Instant instant() {
-              return Instant.now().plus(clockOffset);
-            }
-          };
+      InstantSource source = () -> Instant.now().plus(clockOffset);
+      Clock clock = source.withZone(ZoneOffset.UTC);
       store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
       pool = new ThreadWorkPool(name, 2, limits.combineDelay(), time.timer(name));
       channel = network.channel(name);

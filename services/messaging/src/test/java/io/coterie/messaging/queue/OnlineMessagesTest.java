@@ -8,7 +8,7 @@ import io.coterie.proto.signal.Envelope;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.ZoneId;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.OptionalLong;
 import java.util.UUID;
@@ -18,23 +18,8 @@ class OnlineMessagesTest {
   private static final Duration TIME_TO_LIVE = Duration.ofSeconds(10);
 
   private Instant now = Instant.EPOCH;
-  private final Clock clock =
-      new Clock() {
-        @Override
-        public ZoneId getZone() {
-          return ZoneOffset.UTC;
-        }
-
-        @Override
-        public Clock withZone(ZoneId zone) {
-          return this;
-        }
-
-        @Override
-        public Instant instant() {
-          return now;
-        }
-      };
+  private final InstantSource source = () -> now;
+  private final Clock clock = source.withZone(ZoneOffset.UTC);
   private final OnlineMessages messages = messages(3, 2_000, 1 << 20);
 
   private OnlineMessages messages(int most, long bytes, long totalBytes) {

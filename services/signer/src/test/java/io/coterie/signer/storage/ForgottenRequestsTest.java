@@ -19,7 +19,7 @@ import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.ZoneId;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
@@ -42,23 +42,8 @@ class ForgottenRequestsTest {
 
   @BeforeEach
   void open() {
-    Clock clock =
-        new Clock() {
-          @Override
-          public ZoneId getZone() {
-            return ZoneOffset.UTC;
-          }
-
-          @Override
-          public Clock withZone(ZoneId zone) {
-            return this;
-          }
-
-          @Override
-          public Instant instant() {
-            return now;
-          }
-        };
+    InstantSource source = () -> now;
+    Clock clock = source.withZone(ZoneOffset.UTC);
     store = PartyStore.open(folder, "alpha", clock, (_, _) -> {});
   }
 

@@ -22,7 +22,7 @@ import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.ZoneId;
+import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.util.Base64;
 import java.util.HexFormat;
@@ -48,23 +48,8 @@ class RecordsTest {
 
   @BeforeEach
   void open() {
-    Clock clock =
-        new Clock() {
-          @Override
-          public ZoneId getZone() {
-            return ZoneOffset.UTC;
-          }
-
-          @Override
-          public Clock withZone(ZoneId zone) {
-            return this;
-          }
-
-          @Override
-          public Instant instant() {
-            return now;
-          }
-        };
+    InstantSource source = () -> now;
+    Clock clock = source.withZone(ZoneOffset.UTC);
     store = PartyStore.open(folder, "alpha", clock, (_, _) -> {}, RETENTION);
     forget(Duration.ZERO);
   }
