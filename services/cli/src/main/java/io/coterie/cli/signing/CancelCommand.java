@@ -150,17 +150,17 @@ public final class CancelCommand implements Callable<Integer> {
 
   private int notSigned(Signing answer, ReceiptCheck receipts, NeverProof.Request request) {
     NeverProof proof = receipts.proof(answer, request);
-    Signing judged = receipts.judged(answer, request);
     if (proof.holds()) {
       print(
-          judged.toBuilder().clearError().build(),
+          answer.toBuilder().setState(Signing.State.NOT_SIGNED).clearError().build(),
           Optional.empty(),
-          "NOT SIGNED: %s will never sign it, and the others are too few. The payload may be asked for under another id."
+          ("NOT SIGNED: %s will never sign it, and the others are too few. The payload may be asked"
+                  + " for under another id.")
               .formatted(String.join(", ", proof.never())));
       return 0;
     }
     print(
-        judged.toBuilder().setState(Signing.State.UNKNOWN).build(),
+        answer.toBuilder().setState(Signing.State.UNKNOWN).build(),
         Optional.empty(),
         unknown(proof, receipts));
     return ExitCode.UNAVAILABLE;

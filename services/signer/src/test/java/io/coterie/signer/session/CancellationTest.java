@@ -104,7 +104,7 @@ class CancellationTest extends SessionFixture {
     requireNever(intent);
     assertThat(awaitRefusal(give(with(bravo, intent))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_CANCELLED);
-    // Whatever the intent.
+    // For every intent.
     assertThat(awaitRefusal(give(with(bravo, intent.clone().setPurpose("another")))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_CANCELLED);
     assertThat(core.started.get()).isZero();
