@@ -4,8 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-wbb lab load sim soak \
-  soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-messaging bench-wbb lab load sim \
+  soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -113,6 +113,12 @@ bench-circuits: ## measure garbling and authenticated garbling against bare AES;
 
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
+
+bench-messaging: build/env.mk ## measure stored sends, and honest ones beside 1,000 hostile senders; SECONDS_EACH=60
+	@STEP_SHOW='^(stored|online|hostile) .*' $(STEP) bench-messaging $(MAVEN) test -pl services/messaging -am \
+	  -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false -Dtest=StoredSendsTest,HostileSendersTest \
+	  -Dcoterie.messaging.durable=true -Dcoterie.messaging.stored.sends=8000 \
+	  -Dcoterie.messaging.hostile.senders=1000 -Dcoterie.messaging.hostile.seconds=$(or $(SECONDS_EACH),60)
 
 lab: build build/lab/python ## measure with real delays (needs root); PAPER=1, LARGE=1, CONTACTS=1, QUICK=1: parts
 	@$(STEP) delayer cargo build --release --locked --manifest-path loadtest/lab/delayer/Cargo.toml

@@ -124,7 +124,7 @@ function answer(request, deadline) {
   }
 }
 
-/** The key, which must be there, and a verification that can say no: what every signature is verified with. */
+/** The key, which must be there, and a verification that can say no, with which every signature is checked. */
 export function setup() {
   const { status, message, error } = invoke('KeyService/GetKey', { name }, timeout);
   if (status !== grpc.StatusOK) fail(`${name}: ${words(status, error)}`);

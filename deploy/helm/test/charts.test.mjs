@@ -1,4 +1,4 @@
-// The charts as they come out of helm, with no cluster: what must hold of every pod, and what is refused.
+// The charts as they come out of helm, with no cluster: the rules for every pod, and the values that are refused.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";

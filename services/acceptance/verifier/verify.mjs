@@ -108,7 +108,7 @@ function transferOfLamports(from, to, lamports) {
   };
 }
 
-// Each returns [by, valid] or [by, valid, value], or a promise of it; what it throws makes the answer "not valid".
+// Each returns [by, valid] or [by, valid, value], or a promise of it; an exception makes the answer "not valid".
 const tasks = {
   // Ethereum's proof-of-possession suite; `proof` is the proof of possession of the public key.
   bls: ({ publicKey, message, signature, proof }) => {
@@ -225,7 +225,7 @@ const tasks = {
     const message = getCompiledTransactionMessageEncoder().encode(draft);
     return [SOLANA, true, Buffer.from(message).toString('hex')];
   },
-  // A transaction ready to be sent, every signature of which has been verified: who pays for it.
+  // A transaction ready to be sent, every signature of which has been verified; the value is its fee payer.
   'solana-transaction': async ({ transaction }) => {
     const decoded = getTransactionDecoder().decode(bytes(transaction));
     assertIsFullySignedTransaction(decoded);

@@ -1,4 +1,4 @@
-{{/* What the charts share. Every template takes the chart's root context unless it says otherwise. */}}
+{{/* Templates that the charts share. Every template takes the chart's root context unless it says otherwise. */}}
 
 {{- define "coterie.fullname" -}}
 {{- .Values.nameOverride | default .Release.Name | trunc 52 | trimSuffix "-" -}}

@@ -9,7 +9,7 @@ resource "aws_vpc" "this" {
   tags                 = { Name = var.name }
 }
 
-# Nothing uses the default group; whatever is put into it by mistake reaches nobody.
+# Nothing uses the default group; a machine that is put into it by mistake reaches nobody.
 resource "aws_default_security_group" "none" {
   vpc_id = aws_vpc.this.id
 }

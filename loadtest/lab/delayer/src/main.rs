@@ -100,7 +100,7 @@ fn wait(descriptors: &mut [libc::pollfd], until: Option<Instant>) -> io::Result<
 
 /// Standard input as far as it has come; complete lines change the delays.
 struct Commands {
-    /// Unbuffered: what the library had read ahead would wake nobody.
+    /// Unbuffered: bytes that the library had read ahead would wake nobody.
     input: File,
     text: Vec<u8>,
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Packets between addresses `10.77.0.x` are delayed: the network that is simulated.
 pub const DELAYED: [u8; 3] = [10, 77, 0];
-/// Packets to `10.78.0.x` pass at once: what is beside a service (its database) and who watches it.
+/// Packets to `10.78.0.x` pass at once: a service's database beside it, and Prometheus.
 pub const DIRECT: [u8; 3] = [10, 78, 0];
 
 /// One-way delays between places, which are numbered from 1.

@@ -211,7 +211,7 @@ impl Drop for ReservedPlaces {
 }
 
 /// Peers whose pair with a share was abandoned. Sessions that ran side by side all began with the share as it was
-/// before: what one of them destroyed, the share that another one returns must not bring back.
+/// before: the share that one of them returns must not bring back a pair that another one destroyed.
 #[derive(Clone, Default)]
 pub(crate) struct Exclusions(Arc<Mutex<ExclusionTable>>);
 

@@ -523,9 +523,9 @@ fn a_failed_check_ends_all_sessions_with_the_peer() {
     assert_eq!(run(BTreeMap::from([(1, with_third.0), (3, with_third.1)])).len(), 2);
 }
 
-/// Sessions with one peer in as many threads, some of which it spoils: whatever the threads do, each either answered
-/// before the check that failed or names the peer; and sessions with overlapping signing sets do not wait for each
-/// other for ever.
+/// Sessions with one peer in as many threads, some of which it spoils: in any order of the threads, each either
+/// answered before the check that failed or names the peer; and sessions with overlapping signing sets do not wait for
+/// each other for ever.
 #[test]
 fn threads_answer_no_guess_after_the_one_that_failed() {
     /// A session is used by one thread at a time.

@@ -1,4 +1,4 @@
-//! Authenticated garbling: what honest parties compute, and how they end when a message of the other is altered.
+//! Authenticated garbling: results of honest parties, and their ends when a message of the other is altered.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -317,7 +317,7 @@ fn getrandom_byte() -> u8 {
     byte[0]
 }
 
-/// The selective failure attack on a leaky triple: what an altered masked sum tells is whether one of the evaluator's
+/// The selective failure attack on a leaky triple: an altered masked sum tells whether one of the evaluator's
 /// random bits is 0, and if it is 1 the run ends. Both happen, so the attack works as the bound on buckets assumes, and
 /// is no worse.
 #[test]

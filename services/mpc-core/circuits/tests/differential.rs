@@ -1,5 +1,4 @@
-//! Random programs: what their circuits compute, and what an interpreter that shares nothing with the compiler
-//! computes.
+//! Random programs: their circuits compute the same as an interpreter that shares nothing with the compiler.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

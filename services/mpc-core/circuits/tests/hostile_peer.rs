@@ -178,7 +178,7 @@ fn a_known_peer_of_another_protocol_or_of_none_is_refused() {
     }
 }
 
-/// A certificate is no secret: who has it and not its key is a stranger, on either side.
+/// A certificate is no secret: a peer that has it and not its key is a stranger, on either side.
 #[test]
 fn a_known_certificate_without_its_key_is_refused() {
     let folder = Folder::new("possession");

@@ -18,7 +18,7 @@ const LONGEST: usize = 550;
 /// A path from the root of a crate: a module, or what stands in one.
 type Names = Vec<String>;
 
-/// One file: what it imports, and the words and paths of its other code.
+/// One file: its imports, and the words and paths of its other code.
 #[derive(Default)]
 struct File {
     imports: Vec<Import>,

@@ -1,4 +1,4 @@
-//! Constant time, checked: what the core does with secrets, run under valgrind with every secret marked undefined.
+//! Constant time, checked: the core's work on secrets, run under valgrind with every secret marked undefined.
 //!
 //! Memcheck follows undefined bits through all arithmetic and reports a conditional jump, or an address, that depends
 //! on one. Secrets are what the data key, the sealed shares and the generator of the party under test give; they become

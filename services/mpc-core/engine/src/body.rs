@@ -18,7 +18,7 @@ pub trait Body: Sized {
     fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause>;
 }
 
-/// Between whom a body travels: what it consists of may depend on their roles.
+/// Between whom a body travels: its contents may depend on their roles.
 #[derive(Clone, Copy, Debug)]
 pub struct Route {
     /// The party that sent it.

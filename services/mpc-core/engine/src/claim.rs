@@ -1,4 +1,4 @@
-//! An envelope without its body: what its sender signed about itself and about what it had seen.
+//! An envelope without its body: its sender's signed words about itself and about the broadcasts that it had seen.
 //!
 //! Two of them show that two parties saw different broadcasts, also where the envelopes are private and their bodies
 //! must not be shown: a share of a party that follows the rules stays between it and its recipient.

@@ -1,4 +1,4 @@
-//! The end of a session whose parties saw different broadcasts: who shows what, and who is found to have lied.
+//! The end of a session whose parties saw different broadcasts: each shows its own, and the liar is found.
 //!
 //! A disclosure holds two claims, headers of one round by two parties with different echo digests, and all broadcasts
 //! that its sender has seen. The claims say why it is made: without them nobody can make others stop and disclose.

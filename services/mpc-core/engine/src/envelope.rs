@@ -40,7 +40,7 @@ pub const RUN_NONCE_BYTES: usize = 16;
 const HEAD_BYTES: usize = 46 + RUN_NONCE_BYTES;
 /// Longest body of any protocol, in bytes.
 pub const MAX_BODY_BYTES: usize = 2 * 1024 * 1024;
-/// Header, echo digest and signature: what an envelope adds to its body at most, in bytes.
+/// Header, echo digest and signature: an envelope adds at most so many bytes to its body.
 pub const ENVELOPE_OVERHEAD_BYTES: usize = HEAD_BYTES + 32 + SIGNATURE_BYTES;
 /// A signed envelope of which only the hash of the body is there, in bytes: header, echo digest, hash, signature.
 pub(crate) const CLAIM_BYTES: usize = HEAD_BYTES + 32 + 32 + SIGNATURE_BYTES;

@@ -108,7 +108,7 @@ pub enum AbortCause {
     WrongProduct = 16,
     /// The parties' shares are not shares of the key, and nobody can be shown to have caused it.
     InconsistentShares = 17,
-    /// The combined signature does not verify. Named is at most who showed another nonce point than the others.
+    /// The combined signature does not verify. The culprits, if any, showed another nonce point than the others.
     InvalidSignature = 18,
     /// A party ran this session twice: its messages carry two run nonces. It may have been restored, so nobody is
     /// blamed.

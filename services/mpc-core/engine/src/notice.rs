@@ -35,7 +35,7 @@ pub enum Verdict {
     Restarted(Fault),
     /// A party ended the run by its word: it and whom it points at are named, and nobody is blamed.
     Told(Fault),
-    /// Nothing is shown: who made the accusation broke the rules.
+    /// Nothing is shown: the accuser broke the rules.
     Refuted,
 }
 

@@ -125,7 +125,7 @@ impl Cover {
 }
 
 /// The plain envelope in these bytes, if it was sealed to the holder of `key` and says the same of itself inside as
-/// outside. Costs a Diffie-Hellman: whoever calls it has looked at the [`Cover`].
+/// outside. Costs a Diffie-Hellman: its caller has looked at the [`Cover`].
 pub(crate) fn open(
     ctx: &SessionContext,
     key: &EvidenceKey,

@@ -1,4 +1,4 @@
-//! The rounds of a protocol: who sends to whom, and how much.
+//! The rounds of a protocol: senders, recipients and sizes.
 
 /// Round number of a notice: "I abort, for this reason, and here is why you should too". Accepted in every round.
 pub const NOTICE_ROUND: u8 = 255;

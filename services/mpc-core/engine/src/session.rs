@@ -215,8 +215,8 @@ impl<P: Protocol> Session<P> {
         }
     }
 
-    /// Ends the run without a culprit, unless two have seen different broadcasts: who made them different could end it
-    /// like this before anybody compares.
+    /// Ends the run without a culprit, unless two have seen different broadcasts: a sender that made them different
+    /// could end it like this before anybody compares.
     fn give_up(
         &mut self,
         fault: Fault,
@@ -230,7 +230,7 @@ impl<P: Protocol> Session<P> {
         self.settle_dispute(outgoing)
     }
 
-    /// A run that is over here goes on at others: what they say now can still show that one party told them something
+    /// A run that is over here goes on at others: their messages can still show that one party told them something
     /// else.
     fn hear_late(
         &mut self,
@@ -319,7 +319,7 @@ impl<P: Protocol> Session<P> {
         Difference::find(self.claim.as_ref().filter(|_| P::SIGNED)?, messages)
     }
 
-    /// Once: what this party has seen before anybody showed it more.
+    /// Once: the broadcasts that this party has seen before anybody showed it more.
     fn disclose(&mut self, difference: &Difference, outgoing: &mut Vec<Envelope>) {
         let Some(me) = self.ctx.me().filter(|me| !self.dispute.holds(*me)) else { return };
         let body = Zeroizing::new(Disclosure::encode(difference, &self.log));

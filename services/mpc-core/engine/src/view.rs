@@ -79,8 +79,8 @@ impl View {
         of_round.map(|((_, sender), envelope)| Ok((*sender, parse(ctx, envelope)?))).collect()
     }
 
-    /// All of it, in order of round and party, and then `last`: what convinces others of what was found wrong with
-    /// `last`.
+    /// All of it, in order of round and party, and then `last`: enough to convince others of the fault that
+    /// was found with `last`.
     pub fn evidence(&self, last: &Arc<Envelope>) -> Vec<Arc<Envelope>> {
         self.broadcasts.values().chain([last]).map(Arc::clone).collect()
     }

@@ -1,4 +1,4 @@
-//! The openers: who they are, the key that they share, and their signatures of it.
+//! The openers: their names, the key that they share, and their signatures of it.
 //!
 //! A proof that somebody knows the opener's key would not do: the manager can make one for a key of its own, and then
 //! open every approval. Parties whom everybody has configured must say that the key is theirs. Steps are cited as [G1].

@@ -271,7 +271,7 @@ fn openings_take_enough_shares_of_openers_for_this_approval_only() {
     assert_eq!(opened(&first, &second, &[1, 2], &[1, 2]), Err(OpeningError::WrongShare(party(1))));
 }
 
-/// Openers are not a machine that decrypts: who puts another's ciphertext into a message of its own gets no share.
+/// Openers are not a machine that decrypts: a member that sends another's ciphertext as its own gets no share.
 #[test]
 fn openers_decrypt_nothing_but_approvals_of_the_request() {
     let mut world = world(9, 2);

@@ -265,7 +265,7 @@ impl Protocol for Join {
         }
     }
 
-    /// Messages are not signed: what one side finds, it cannot show to others.
+    /// Messages are not signed: one side cannot show others the faults that it finds.
     fn judge(_: &SessionContext, _: AbortCause, _: PartyId, _: &[Arc<Envelope>]) -> bool {
         false
     }

@@ -3,8 +3,8 @@
 //!
 //! Both hold keys, rosters and nonces opened in memory before the clock runs, and encode and decode all that travels.
 //! The bare crates run as their documentation shows. They sign no envelopes, compare no broadcasts, keep no transcript,
-//! hold no commitment before the opening, and prove no signing share: what their user would have to add for the same
-//! result is on our side only.
+//! hold no commitment before the opening, and prove no signing share: the work that their user would have to add
+//! for the same result is on our side only.
 
 #![allow(
     missing_docs,

@@ -1,4 +1,4 @@
-//! Lies of corrupt parties: what they send in place of the messages that the rules ask for.
+//! Lies of corrupt parties, which take the place of the messages that the rules ask for.
 //!
 //! A corrupt party runs the real code, so that its lies reach every round, and a [`Liar`] turns each envelope that the
 //! code makes into what is sent. One liar speaks for all corrupt parties of a schedule, over all sessions and runs, and

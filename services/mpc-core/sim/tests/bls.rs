@@ -1,4 +1,4 @@
-//! Whole sessions from seeds: what must hold whatever the network and up to n - 1 corrupt parties do.
+//! Whole sessions from seeds: the promises that hold whatever the network and up to n - 1 corrupt parties do.
 //!
 //! `make sim SEED=<number>` repeats one seed, `make sim RUNS=<count>` runs that many. A failing test has printed its
 //! seed.

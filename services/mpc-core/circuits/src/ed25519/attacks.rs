@@ -286,7 +286,7 @@ fn another_nonce_point_in_a_second_run_gets_no_answer() {
 }
 
 /// The corrupt party plays the same with two honest partners, whose records know nothing of each other, and with one
-/// whose record was restored from before: what stops it is the MAC of R, not the record.
+/// whose record was restored from before: the MAC of R stops it, not the record.
 #[test]
 fn two_honest_partners_or_a_restored_record_give_no_second_answer() {
     let import = import();

@@ -1,4 +1,4 @@
-//! How a run ends without a result: what the operator should do, and the command's exit status.
+//! How a run ends without a result: advice for the operator, and the command's exit status.
 
 use std::io::{self, ErrorKind};
 use std::process::ExitCode;

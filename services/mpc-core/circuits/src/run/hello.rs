@@ -1,4 +1,4 @@
-//! The first message of both parties: what they are about to do, and the sizes of their inputs.
+//! The first message of both parties: the program that they are about to run, and the sizes of their inputs.
 //!
 //! It is the only message whose length its sender chooses; both know the lengths of all others from the circuit.
 

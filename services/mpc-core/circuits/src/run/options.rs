@@ -119,7 +119,7 @@ impl Options {
     }
 }
 
-/// The name of an option as an error may repeat it: what stands behind `=`, or a number below zero, may be an input.
+/// The name of an option as an error may repeat it: text behind `=`, or a number below zero, may be an input.
 fn name(argument: &str) -> &str {
     let name = argument.split('=').next().unwrap_or_default();
     let plain = name.chars().all(|c| c.is_ascii_lowercase() || c == '-');

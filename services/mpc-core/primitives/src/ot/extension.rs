@@ -21,8 +21,8 @@ use super::pads::{JointKey, Pads, RowHash, SALT_BYTES, SenderSalt, Sent};
 use super::parameters::{CORRELATION_BITS, FIELD_BITS, LEAVES, TREES};
 use crate::Secret;
 
-/// Correlated transfers a session: what one multiplication of 256-bit scalars with 80 bits of statistical security
-/// needs.
+/// Correlated transfers a session: one multiplication of 256-bit scalars with 80 bits of statistical security needs
+/// so many.
 pub const EXTENDED: usize = 416;
 
 /// Blocks of a column that hold transfers; the last one is only part used.
@@ -67,7 +67,7 @@ impl ReceiverCorrelation {
         RowHash::new(key).pads(&self.rows)
     }
 
-    /// The key of the chosen branch of the first [`CORRELATION_BITS`] transfers: what base transfers give.
+    /// The key of the chosen branch of the first [`CORRELATION_BITS`] transfers, as base transfers give it.
     pub(super) fn keys(&self, salt: &SenderSalt) -> Zeroizing<Vec<u128>> {
         first_keys(&RowHash::new(&self.key(salt)), &self.rows)
     }
@@ -97,7 +97,7 @@ impl SenderCorrelation {
         [row_hash.pads(&self.rows), row_hash.pads(&self.flipped())]
     }
 
-    /// Both keys of the first [`CORRELATION_BITS`] transfers: what base transfers give.
+    /// Both keys of the first [`CORRELATION_BITS`] transfers, as base transfers give them.
     pub(super) fn key_pairs(&self, salt: &SenderSalt) -> Zeroizing<Vec<[u128; 2]>> {
         let row_hash = RowHash::new(&self.key(salt));
         let (zeros, ones) = (first_keys(&row_hash, &self.rows), first_keys(&row_hash, &self.flipped()));

@@ -1,4 +1,4 @@
-//! Pads of one session of one pair: what rows become once both sides have had a part in the key.
+//! Pads of one session of one pair: rows become pads once both sides have had a part in the key.
 //!
 //! A session that runs twice at one side, because its number was given out twice or because a store was put back, meets
 //! there the same binding, and from a corrupt peer the same message. So neither side's word is enough for a pad: the

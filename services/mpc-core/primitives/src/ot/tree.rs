@@ -150,7 +150,7 @@ pub(crate) fn puncture(
     {
         let [low, high] = sum_pairs(checks);
         for (place, [check_low, check_high]) in (0u32..).zip(checks.iter_mut()) {
-            // At Δ's leaf the value is garbage: what is missing from the sum takes its place.
+            // At Δ's leaf the value is garbage: the difference that the sum lacks takes its place.
             let missing = place.ct_eq(&digit(tree));
             let [sum_low, sum_high] = sums;
             check_low.conditional_assign(&(*check_low ^ low ^ sum_low), missing);

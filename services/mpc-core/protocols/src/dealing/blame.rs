@@ -1,4 +1,4 @@
-//! Blame: what an honest party shows, and what everybody checks.
+//! Blame: the evidence of an honest party, and the checks of everybody else.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use super::openings::join;
 use super::scheme::Scheme;
 use super::terms::{Operation, ReshareTerms};
 
-/// Decodes a body; what is wrong with it is shown by the envelope alone.
+/// Decodes a body; the envelope alone shows the faults of its bytes.
 pub(crate) fn read<B: Body>(ctx: &SessionContext, envelope: &Arc<Envelope>) -> Result<B, Fault> {
     parse(ctx, envelope).map_err(|cause| Fault::proven(cause, envelope.sender(), vec![Arc::clone(envelope)]))
 }

@@ -45,7 +45,7 @@ pub struct Commitment {
     pub(super) digest: [u8; DIGEST_BYTES],
 }
 
-/// Round 2: what was committed to.
+/// Round 2: the opening of the commitment.
 pub struct Opening<S: Scheme> {
     /// The sender's polynomial in the exponent, constant term first; `threshold` of them. In a refresh the first one is
     /// the identity and does not travel. Empty of a party that does not deal.

@@ -1,4 +1,4 @@
-//! The three protocols: who may start them with what.
+//! The three protocols: which parties may start them, and with which inputs.
 
 use std::sync::Arc;
 

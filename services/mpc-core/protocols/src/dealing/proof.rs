@@ -11,7 +11,7 @@ use crate::hedged::HedgedRng;
 use super::tags;
 use crate::curve::{Curve, SCALAR_BYTES, encoding};
 
-/// A nonce point and a response. The point stays encoded: who verifies computes the only one that fits and compares the
+/// A nonce point and a response. The point stays encoded: a verifier computes the only one that fits and compares the
 /// encodings, so that there is nothing to decode, and no second encoding or point of another order to refuse.
 pub(crate) struct Proof<C: Curve> {
     nonce_point: Vec<u8>,

@@ -29,7 +29,7 @@ pub trait Scheme: Sized + Send + Sync + 'static {
     /// Whether keys have a BIP-32 chain code.
     const CHAINED: bool;
 
-    /// Takes a share apart; what its party had set up with others is wiped.
+    /// Takes a share apart; its party's set-up with others is wiped.
     fn open(share: Self::Share) -> Held<Self>;
 
     /// The public data of the key that was made, or of the key `base` with its new shares. `None` if it can have none.

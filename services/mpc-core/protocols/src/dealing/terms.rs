@@ -106,8 +106,8 @@ impl<S: Scheme> ReshareTerms<S> {
         Some(S::Curve::mul_point(&self.base.verification_point(dealer)?, &self.weight(dealer)?))
     }
 
-    /// Whether `points` are what this party may deal: with its part of the key as constant term, or none if it does not
-    /// deal.
+    /// Whether this party may deal `points`: with its weighted share of the key as constant term, or none if it does
+    /// not deal.
     pub(super) fn allow(&self, sender: PartyId, points: &[PointOf<S>]) -> bool {
         let expected = self.dealers.contains(sender).then(|| self.constant_point(sender)).flatten();
         points.first() == expected.as_ref()

@@ -138,7 +138,7 @@ impl KeyShare {
         self.pairs.keys().copied().collect()
     }
 
-    /// Destroys what is shared with `peer`, for ever: what must follow an abort that excludes it, because each further
+    /// Destroys what is shared with `peer`, for ever. This must follow an abort that excludes it, because each further
     /// failed check would tell it more about this party's secrets.
     pub fn exclude(&mut self, peer: PartyId) {
         self.pairs.remove(&peer);

@@ -139,7 +139,7 @@ impl Combining {
         let nonce_point = own_point
             .or_else(|| partials.first().map(|(_, body)| body.nonce_point))
             .ok_or_else(Fault::internal)?;
-        // All signers have agreed on the nonce point by now: who shows another one deviates. An observer has none to
+        // All signers have agreed on the nonce point by now: one that shows another deviates. An observer has none to
         // compare with.
         let other: Vec<PartyId> = partials
             .iter()

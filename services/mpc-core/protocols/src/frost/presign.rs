@@ -187,7 +187,7 @@ impl<S: Suite> Body for CommitAll<S> {
         }
     }
 
-    /// [P2] as many as were ordered, and no point twice: whoever shows one again has used a nonce again.
+    /// [P2] as many as were ordered, and no point twice: a party that shows one again has used a nonce again.
     fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, _: Route) -> Result<Self, AbortCause> {
         let PresignPayload { count, .. } = PresignPayload::decode(ctx.payload())?;
         let all = (0..count).map(|_| Commitments::read(reader)).collect::<Result<Vec<_>, AbortCause>>()?;

@@ -1,4 +1,4 @@
-//! The two signature schemes: what differs between them, and the arithmetic that key generation needs beside the
+//! The two signature schemes: their differences, and the arithmetic that key generation needs beside the
 //! crates' own.
 
 use curve25519_dalek_for_frost as dalek;

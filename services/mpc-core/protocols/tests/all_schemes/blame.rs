@@ -1,4 +1,4 @@
-//! Blame: whatever a corrupt party signs and shows, no party that follows the rules is ever blamed for it.
+//! Blame: no party that follows the rules is ever blamed for anything that a corrupt party signs and shows.
 
 use crate::anything;
 use crate::anything::{history, last, play};
@@ -254,7 +254,7 @@ struct OwnWord;
 
 impl Check for OwnWord {
     fn check<P: Protocol>(&mut self, name: &str, start: &dyn Fn(u32, u64) -> Started<P>) {
-        // Party 1 ended its run by its word, was restored, and runs the session again; who keeps the word shows it.
+        // Party 1 ended its run by its word, was restored, and runs the session again; the keeper of the word shows it.
         let mut table = Table::start(start);
         let (_, earlier) = start(1, 2);
         let run = Forged::open(&earlier.outgoing[0].encode()).unwrap().run;
@@ -413,7 +413,7 @@ impl Check for Chains {
             table.assert_no_honest_party_is_blamed(name);
             assert_eq!(table.aborts.contains_key(&2), depth < 2, "{name}: {:?}", table.rejects);
         }
-        // A complaint about a notice that is true: what that notice proves is passed on.
+        // A complaint about a notice that is true: the proof in that notice is passed on.
         let mut table = start_table();
         table.queue.clear();
         let first = table.message(3, 1, 1);

@@ -234,7 +234,7 @@ fn blamed(name: &str, setup: &Setup, tamper: Tamper<'_>, cause: AbortCause) {
     }
 }
 
-/// Every honest party names the corrupt one; what it saw first decides on the cause.
+/// Every honest party names the corrupt one; the fault that it saw first decides on the cause.
 #[track_caller]
 fn blamed_for_any(name: &str, setup: &Setup, tamper: Tamper<'_>, causes: &[AbortCause]) {
     let outcomes = setup.run(tamper);
@@ -283,7 +283,7 @@ fn commitment_altered_truncated() {
         blamed_for_any(
             "digest",
             setup,
-            // The corrupt party's own echo still covers its honest commitment: what it signed contradicts itself.
+            // The corrupt party's own echo still covers its honest commitment: its signed words contradict each other.
             case(|f| f.body[5] ^= 1),
             &[AbortCause::Equivocation, AbortCause::FalseComplaint],
         );

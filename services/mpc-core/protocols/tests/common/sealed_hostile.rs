@@ -1,5 +1,5 @@
-//! Hostile bytes in the place of sealed private envelopes: what does not open changes nothing, and what opens can be
-//! held against its sender only.
+//! Hostile bytes in the place of sealed private envelopes: one that does not open changes nothing, and one that opens
+//! can be held against its sender only.
 
 #![allow(dead_code, reason = "every test binary uses its own part")]
 

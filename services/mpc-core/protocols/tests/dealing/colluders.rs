@@ -16,7 +16,7 @@ use crate::dealing::harness::{
 };
 
 const PARTIES: [u32; 4] = [1, 2, 3, 4];
-/// At 1, 2 and 3 the weights of parties 1 and 2 are 3 and -3: what both add to their shares is not in the key.
+/// At 1, 2 and 3 the weights of parties 1 and 2 are 3 and -3: a value that both add to their shares is not in the key.
 const CHANGE: Change<'static> = Change { dealers: &[1, 2, 3], receivers: &[1, 2, 3, 4], t: 3 };
 
 /// The share with which a party runs: a colluder's is off by one. No store holds such a share: none would open it.

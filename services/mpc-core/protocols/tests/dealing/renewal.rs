@@ -1,4 +1,4 @@
-//! Refresh and reshare of BLS keys: what stays, what changes, and what is refused.
+//! Refresh and reshare of BLS keys: the public key stays, shares change, and bad requests are refused.
 
 use engine::session::Session;
 use engine::{SessionSettings, SetupError};

@@ -1,4 +1,4 @@
-//! Bytes of threshold ECDSA do not drift: what travels and what is stored today is what it was when the files were
+//! Bytes of threshold ECDSA do not drift: messages and stored bytes of today are those of when the files were
 //! written. Messages are long, so of each one its length and hash are kept.
 //!
 //! `GOLDEN=write cargo test -p protocols ecdsa::golden` writes them anew, which is right only together with a new

@@ -287,7 +287,7 @@ fn colluders_whose_key_points_make_up_for_each_other_are_named() {
         let shifted = decode_point((&*point).try_into().unwrap()).unwrap() + mul_generator(&by);
         point.copy_from_slice(&encode_point(&shifted));
     };
-    // By peer: what the one colluder adds and the other takes away.
+    // By peer: the amount that the one colluder adds and the other takes away.
     for (session, by_peer) in [(1, [5u64, 0]), (2, [5, 7]), (3, [0, 0])] {
         let outcomes = sign_with(
             &shares,

@@ -380,7 +380,7 @@ fn a_dealer_cannot_change_the_key() {
 fn runs_that_end_half_way_cost_nothing() {
     let old = keygen(&[1, 2, 3], 2, 9);
     let mut done_by_some = 0;
-    // 12 messages a round; what matters most is the last one.
+    // 12 messages a round; the last one matters most.
     for limit in (1..61).step_by(12).chain((62..73).step_by(2)) {
         let mut left = limit;
         let tamper = move |packet: Packet| {

@@ -1,4 +1,4 @@
-//! A party that does not follow the rules: what it changes, what honest parties end with, whom they name.
+//! A party that does not follow the rules: its changes, the ends of honest parties, and the culprits that they name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -424,7 +424,7 @@ fn equivocation_in_signing_names_nobody_honest<S: Tested>() {
     }
 }
 
-/// Commitments of another session: its maker has no nonces for them any more, and its part names others.
+/// Commitments of another session: its maker has no nonces for them any more, and its contribution names others.
 fn commitments_of_another_session<S: Tested>() {
     let shares = keygen::<S>(&PARTIES, 2, 5);
     let request = payload(message(1), &Target::default());

@@ -1,4 +1,4 @@
-//! Bytes do not drift: what travels and what is stored today is what it was when the files were written.
+//! Bytes do not drift: messages and stored bytes of today are those of when the files were written.
 //!
 //! `GOLDEN=write cargo test -p protocols frost::stored` writes them anew, which is right only together with a new
 //! format version.

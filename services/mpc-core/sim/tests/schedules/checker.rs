@@ -19,7 +19,7 @@ pub struct Checker<S: Scheme> {
     pub process: usize,
     /// Last words by (sender, nonce point).
     partials: BTreeMap<(u32, Vec<u8>), Vec<u8>>,
-    /// Nonce point of each signature: what was signed.
+    /// By the nonce point of each signature: it, and the digest that was signed.
     signed: BTreeMap<Vec<u8>, (S::Signature, Digest)>,
     /// The messages asked for under each request, and the one digest of it that was signed.
     pub requested: BTreeSet<(u8, Digest)>,

@@ -507,7 +507,7 @@ impl<S: Scheme> World<S> {
                 self.deliver();
                 continue;
             }
-            // Nothing is under way: whoever has no answer asks again.
+            // Nothing is under way: a requester without an answer asks again.
             self.coordinator.attempts.clear();
             let closed =
                 |request: &u8| self.coordinator.answers.contains_key(request) || abandoned.contains(request);

@@ -1,4 +1,4 @@
-//! Signers and their coordinator: what they store, and what they lose when they stop.
+//! Signers and their coordinator, with their stores, and with the memory that they lose when they stop.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -208,6 +208,6 @@ impl DaBits {
 pub(crate) struct BoundShare<G: Group> {
     /// The secret part: [`Group::SHARE_BITS`] bits of each party.
     pub(crate) input: FixedInput,
-    /// The public part: what is added modulo q to the garbler's bits and to the evaluator's.
+    /// The public part, added modulo q to the garbler's bits and to the evaluator's.
     pub(crate) corrections: [G::Scalar; 2],
 }

@@ -279,7 +279,7 @@ fn sum_circuit() -> Circuit {
     circuit.compact()
 }
 
-/// Both parties enter shares: what the sum is for each, and the sum of the true shares.
+/// Both parties enter shares: the sum as each sees it, and the sum of the true shares.
 fn enter(
     edits: [Edit; 2],
     alter: impl Fn(&mut BoundShare<Ed25519>) + Sync,

@@ -1,4 +1,4 @@
-//! Blame: what an honest party shows, and what everybody checks.
+//! Blame: the evidence of an honest party, and the checks of everybody else.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! For tests: what a party that does not follow the rules would need to be consistent with itself.
+//! For tests: the means by which a party that breaks the rules would be consistent with itself.
 
 use engine::wire::{Reader, Writer};
 use engine::{Body, Outbox, PartyId, Route, SessionContext, SetupError};

@@ -28,7 +28,7 @@ pub(super) struct Commitment {
     pub(super) digest: [u8; DIGEST_BYTES],
 }
 
-/// Round 2: what was committed to.
+/// Round 2: the opening of the commitment.
 pub(super) struct Opening {
     /// The sender's polynomial in the exponent, constant term first; `threshold` of them.
     pub(super) points: Vec<CurveG1>,

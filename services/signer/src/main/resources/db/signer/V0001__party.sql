@@ -33,22 +33,23 @@ CREATE TABLE hold (
 -- claims, as the audit records are.
 CREATE TABLE kept_intent (
   intent_digest BLOB PRIMARY KEY CHECK (length(intent_digest) = 32),
-  kept_at_ms    INTEGER NOT NULL,
+  -- The same as ledger_time.
+  ran_ms        INTEGER NOT NULL,
+  -- The requester's.
+  account       TEXT NOT NULL,
   -- coterie.custody.v1.SignedIntent
   signed_intent BLOB NOT NULL
 ) STRICT;
 
-CREATE INDEX kept_intent_by_time ON kept_intent (kept_at_ms);
+CREATE INDEX kept_intent_by_time ON kept_intent (ran_ms);
 
 -- A request id of a requester belongs to one intent, or to none: this party has said that it never signs for it. Kept
--- until no intent can have that id any more, because it says
--- itself when it was drawn.
+-- until no intent can have that id any more, because it says itself when it was drawn.
 CREATE TABLE claimed_request (
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
   -- Of the intent; of the one that cancels it if that came first.
   intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
-  claimed_at_ms INTEGER NOT NULL,
   -- The party has contributed to no signature of the request, and never will.
   never         INTEGER NOT NULL DEFAULT 0 CHECK (never IN (0, 1)),
   PRIMARY KEY (requester, request_id)
@@ -60,10 +61,13 @@ CREATE TABLE claimed_session (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
-  claimed_at_ms INTEGER NOT NULL
+  -- The requester's, or that of the coordinator which ordered a request once more or what nobody has asked for.
+  account       TEXT NOT NULL,
+  -- The same as ledger_time.
+  ran_ms        INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
-CREATE INDEX claimed_session_by_time ON claimed_session (claimed_at_ms);
+CREATE INDEX claimed_session_by_time ON claimed_session (ran_ms);
 
 CREATE TABLE key_share (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
@@ -169,9 +173,12 @@ INSERT INTO ledger (id, restored, settled_starts, settled_base, fence_ms, made_m
 CREATE TABLE ledger_time (
   id         INTEGER PRIMARY KEY CHECK (id = 1),
   -- In ms since 1970; 0 until the party has looked at its clock.
-  reached_ms INTEGER NOT NULL
+  reached_ms INTEGER NOT NULL,
+  -- For how long processes have run with this file, all together: records are stamped with it and forgotten by it, so
+  -- no clock makes them young or old.
+  ran_ms     INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger_time (id, reached_ms) VALUES (1, 0);
+INSERT INTO ledger_time (id, reached_ms, ran_ms) VALUES (1, 0, 0);
 
 -- How far each peer's ledger has come, by its own word; never replaced by less.
 CREATE TABLE shown_claims (
@@ -186,8 +193,8 @@ CREATE TABLE shown_claims (
   before    BLOB NOT NULL
 ) STRICT;
 
--- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: what was
--- done with them since may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
+-- Shares that were here when a store went back, this party's own (-1) or a peer's. They were not active then: uses
+-- of them since may be forgotten, so when one becomes active it multiplies with nobody, or not with the peer.
 CREATE TABLE forgetful_share (
   session_id BLOB NOT NULL CHECK (length(session_id) = 32),
   party      INTEGER NOT NULL,
@@ -223,7 +230,11 @@ CREATE TABLE audit_record (
   -- JSON object of texts.
   fields        TEXT NOT NULL,
   previous_hash BLOB NOT NULL,
-  hash          BLOB NOT NULL
+  hash          BLOB NOT NULL,
+  -- That of the session which it is about; empty if it is about none that was claimed.
+  account       TEXT NOT NULL,
+  -- The same as ledger_time.
+  ran_ms        INTEGER NOT NULL
 ) STRICT;
 
 -- The last of the first audit records that were forgotten after their time: the chain begins with its hash.
@@ -232,3 +243,56 @@ CREATE TABLE audit_beginning (
   sequence INTEGER NOT NULL,
   hash     BLOB NOT NULL
 ) STRICT;
+
+-- Bytes that are kept for each account: a requester, coordinators/NAME, or nobody (empty). The triggers below count
+-- them in the transaction that writes or deletes a row, so nothing is ever read to know them. A row counts with what it
+-- holds and its part of half-empty pages and indexes.
+CREATE TABLE kept_bytes (
+  account TEXT PRIMARY KEY,
+  bytes   INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER claimed_request_kept AFTER INSERT ON claimed_request BEGIN
+  INSERT INTO kept_bytes VALUES (new.requester, 200)
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER claimed_request_gone AFTER DELETE ON claimed_request BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 200 WHERE account = old.requester;
+END;
+
+CREATE TRIGGER claimed_session_kept AFTER INSERT ON claimed_session BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 300)
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER claimed_session_gone AFTER DELETE ON claimed_session BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 300 WHERE account = old.account;
+END;
+
+CREATE TRIGGER kept_intent_kept AFTER INSERT ON kept_intent BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 200 + octet_length(new.signed_intent))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER kept_intent_gone AFTER DELETE ON kept_intent BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.signed_intent) WHERE account = old.account;
+END;
+
+CREATE TRIGGER bound_request_kept AFTER INSERT ON bound_request BEGIN
+  INSERT INTO kept_bytes VALUES (new.requester, 200 + octet_length(new.order_bytes) + octet_length(new.envelope))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER bound_request_changed AFTER UPDATE ON bound_request BEGIN
+  UPDATE kept_bytes SET bytes = bytes + octet_length(new.order_bytes) + octet_length(new.envelope)
+    - octet_length(old.order_bytes) - octet_length(old.envelope) WHERE account = new.requester;
+END;
+CREATE TRIGGER bound_request_gone AFTER DELETE ON bound_request BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.order_bytes) - octet_length(old.envelope)
+    WHERE account = old.requester;
+END;
+
+CREATE TRIGGER audit_record_kept AFTER INSERT ON audit_record BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 200 + octet_length(new.fields))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER audit_record_gone AFTER DELETE ON audit_record BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.fields) WHERE account = old.account;
+END;

@@ -26,8 +26,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 /**
- * One of three parties is corrupt, in the real system: whatever it does, it is the only one who is
- * ever named, no key and no wrong signature comes of it, and honest work goes on afterwards.
+ * One of three parties is corrupt, in the real system: it is the only one that is ever named, no
+ * key and no wrong signature comes of it, and honest work goes on afterwards.
  */
 class CorruptPartyTest {
   private static final String CORRUPT = "party-3";

@@ -50,7 +50,8 @@ class DocumentationTest {
       Pattern.compile("\\s*(/\\*\\*| \\*| \\* .*\\.)\\s*");
   private static final Pattern COMMENT_OF_SCRIPT = Pattern.compile("\\s*(#|//|\\{\\{-?/\\*).*");
   private static final Pattern RIDDLE_IN_COMMENT =
-      Pattern.compile("(?:^\\s*(?:/\\*\\*|//[/!]?|#) |[.:] )(?:What|Who|Whoever|Whatever) .*");
+      Pattern.compile(
+          "(?:^\\s*(?:/\\*\\*|//[/!]?|#|\\{\\{-?/\\*) |[.:] )(?:What|Who|Whoever|Whatever) .*");
 
   /** Records in {@code docs/verified.json} name the bytes of its profiles. */
   private static final Set<String> UNCHECKED_SCRIPTS = Set.of("services/mpc-core/Cargo.toml");
@@ -259,10 +260,6 @@ class DocumentationTest {
     return (path.endsWith(".rs") || path.endsWith("Test.java")) && !path.contains("/target/");
   }
 
-  /**
-   * Every line of comment in code, wire contracts, databases, scripts and configuration. A line
-   * that begins a paragraph of a longer comment is given as if it were the first one.
-   */
   /** Looks at one line of a comment. */
   private interface CommentCheck {
     /**
@@ -271,6 +268,10 @@ class DocumentationTest {
     void accept(Path file, String line, String sentence);
   }
 
+  /**
+   * Every line of comment in code, wire contracts, databases, scripts and configuration. A line
+   * that begins a paragraph of a longer comment is given as if it were the first one.
+   */
   private static void forEachComment(CommentCheck check) throws IOException {
     for (Path script : scripts()) {
       Pattern comment = script.toString().endsWith("js") ? COMMENT : COMMENT_OF_SCRIPT;

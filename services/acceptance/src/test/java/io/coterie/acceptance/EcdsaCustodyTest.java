@@ -36,7 +36,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** ECDSA keys from end to end; what is signed is judged by implementations that are not ours. */
+/** ECDSA keys from end to end; implementations that are not ours judge their signatures. */
 @Timeout(300)
 class EcdsaCustodyTest {
   private static final int POOL = 6;

@@ -73,7 +73,7 @@ class EdgeTest {
   private static final String KEY_PATH = "/v1/keys/" + KEY;
   private static final String FORWARDED = "x-forwarded-client-cert";
 
-  /** Low, so that a test reaches it; what the other tests ask for stays below. */
+  /** Low, so that a test reaches it; the calls of the other tests stay below. */
   private static final int BURST = 20;
 
   private static final int A_SECOND = 10;
@@ -588,6 +588,10 @@ class EdgeTest {
     assertThat(statusFor("/ready")).isEqualTo(200);
     assertThat(statusFor("/stats/prometheus")).isEqualTo(401);
     Metrics before = edge.metrics();
+    // The alert of a certificate near its end looks at this one.
+    assertThat(before.samples())
+        .extracting(Metrics.Sample::name)
+        .contains("envoy_server_days_until_first_cert_expiring");
     cluster.wallet().sign(KEY, "measured");
     assertThat(
             edge.metrics()

@@ -312,6 +312,13 @@ class HostileRestoreTest {
     command(Path.of("/dev/null"), "unfreeze", data(RESTORED).toString(), "keys/" + key);
   }
 
+  private static double held() {
+    return cluster
+        .signer(RESTORED)
+        .metrics()
+        .sum("coterie_holds", s -> s.label("cause").equals("operator"));
+  }
+
   private static double frozen() {
     return cluster
         .signer(RESTORED)
@@ -442,6 +449,10 @@ class HostileRestoreTest {
     }
     command(backup, "restore", data(RESTORED).toString());
     cluster.restart(RESTORED);
+    refused(order(name, HONEST), RefusalReason.REFUSAL_REASON_ON_HOLD);
+    command(
+        Path.of("/dev/null"), "lift", data(RESTORED).toString(), "installation", "none is missing");
+    until("the hold is lifted", () -> held() == 0);
     assertThat(frozen()).as("a freeze in the backup").isEqualTo(1);
     refused(order(name, HONEST), RefusalReason.REFUSAL_REASON_KEY_FROZEN);
     unfreeze(name);

@@ -55,8 +55,8 @@ final class Kube {
    * Runs a script in bash, from the root of the project, until a command of it fails.
    *
    * @param absent variables that it does not inherit
-   * @param variables what it has instead
-   * @return what it printed
+   * @param variables its environment instead
+   * @return its output
    */
   String shell(String script, Set<String> absent, Map<String, String> variables) {
     Result result =

@@ -97,7 +97,7 @@ class ModuleArrowsTest {
         .isSubsetOf(MODULES);
   }
 
-  /** Below a service's package: what connects it to the outside. The rest there is its domain. */
+  /** Packages of a service that connect it to the outside. The rest there is its domain. */
   private static final Set<String> ADAPTERS =
       Set.of("api", "socket", "storage", "channel", "nativecore", "verification");
 
@@ -127,7 +127,7 @@ class ModuleArrowsTest {
         .check(CLASSES);
   }
 
-  /** Settings are data and may be read; what wires the service is known to its start alone. */
+  /** Settings are data and may be read; the wiring of the service is known to its start alone. */
   @ParameterizedTest
   @FieldSource("SERVICES")
   void nothing_knows_the_wiring(String service) {

@@ -45,7 +45,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestMethodOrder;
 import org.junit.jupiter.api.Timeout;
 
-/** Each service as a process of its own: what it takes, and what kill -9 does to it. */
+/** Each service as a process of its own: its memory, its start, and its end by kill -9. */
 @TestMethodOrder(MethodOrderer.OrderAnnotation.class)
 class ProcessesTest {
   private static final String KEY = "durable";

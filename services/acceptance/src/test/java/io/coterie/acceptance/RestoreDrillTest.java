@@ -98,7 +98,7 @@ class RestoreDrillTest {
     int signatures = IN_FLIGHT + BEFORE + AFTER;
     assertThat(presigned).as("signed with presignatures").isPositive().isLessThan(AFTER);
     assertThat(nonces).hasSize(signatures);
-    // A request has a further session only after one that the coordinator gave up, on a busy
+    // A request has a further session only after one that the coordinator abandoned, on a busy
     // machine say. A party that has seen the signature of that one answers the further order with
     // it, and nobody combines again.
     int further = WireLog.sessions() - signatures;

@@ -72,7 +72,7 @@ final class Runbooks {
    *
    * @param line where it begins, from 1
    * @param heading the nearest above it
-   * @param language what stands after the fence
+   * @param language text after the fence
    */
   record Block(int line, String heading, String language, String text) {
     boolean isCommands() {
@@ -161,7 +161,7 @@ final class Runbooks {
    * Runs the blocks of a section, one shell for each, until one fails.
    *
    * @param own variables besides the common ones
-   * @return what they printed
+   * @return their output
    * @throws IllegalStateException if one fails, or a section above it has not been run yet
    */
   String run(Section section, Map<String, String> own) {

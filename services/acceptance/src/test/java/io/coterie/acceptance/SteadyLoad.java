@@ -39,7 +39,7 @@ final class SteadyLoad {
    */
   private static final Duration DEADLINE = Duration.ofSeconds(180);
 
-  /** For one attempt: what was lost on the way is asked again by then. */
+  /** For one attempt, so that an answer that was lost on the way is asked for again. */
   private static final Duration ATTEMPT = Duration.ofSeconds(15);
 
   private static final Duration FIRST_PAUSE = Duration.ofMillis(100);

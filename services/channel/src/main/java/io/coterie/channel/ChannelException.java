@@ -59,7 +59,7 @@ public final class ChannelException extends RuntimeException {
   /**
    * The failure that a status of the messaging service means.
    *
-   * @param what the request that was answered, for the text
+   * @param what name of the answered request, for the text
    */
   public static ChannelException ofStatus(int status, String what) {
     Cause cause =

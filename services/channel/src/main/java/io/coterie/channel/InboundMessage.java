@@ -6,8 +6,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * A message whose sender the channel has proved to be a pinned member.
  *
- * @param sender who sent it
- * @param body what was given to {@code broadcast} or {@code send}; the receiver owns the array
+ * @param sender the member that sent it
+ * @param body as given to {@code broadcast} or {@code send}; the receiver owns the array
  * @param broadcast whether it came under the sender's sender key (or was marked as a broadcast in a
  *     pairwise mode)
  * @param receivedNanos {@link System#nanoTime()} when it came off the socket

@@ -7,6 +7,7 @@ import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.coordinator.custody.key.Renewal;
 import io.coterie.coordinator.custody.key.RenewalStore;
+import io.coterie.coordinator.custody.key.RestoredKey;
 import io.coterie.coordinator.custody.ledger.LedgerStore;
 import io.coterie.coordinator.custody.request.ReplicaStore;
 import io.coterie.coordinator.custody.request.RequestHeader;
@@ -123,16 +124,47 @@ public final class MemoryStores {
     }
 
     @Override
-    public boolean restore(KeyRecord key) {
+    public List<RestoredKey> restore(List<KeyRecord> kept) {
       synchronized (MemoryStores.this) {
-        if (findRequest(key.requester(), key.requestId()).isPresent()
-            || find(key.name()).filter(k -> k.state() != Key.State.FAILED).isPresent()) {
-          return false;
+        return kept.stream()
+            .map(key -> new RestoredKey(key.name(), key.epoch(), restore(key)))
+            .toList();
+      }
+    }
+
+    private RestoredKey.Fate restore(KeyRecord key) {
+      Optional<KeyRecord> here = find(key.name()).filter(k -> k.state() != Key.State.FAILED);
+      if (here.isEmpty()) {
+        if (findRequest(key.requester(), key.requestId()).isPresent()) {
+          return RestoredKey.Fate.REQUEST_TAKEN;
         }
         KeyRecord stored = key.withId(++ids);
         keys.put(stored.id(), new Row<>(stored, null));
-        return true;
+        return RestoredKey.Fate.WRITTEN;
       }
+      boolean renewing =
+          renewals.values().stream()
+              .map(row -> row.record)
+              .anyMatch(r -> r.key().equals(key.name()) && r.state() == Renewal.State.RUNNING);
+      RestoredKey.Fate fate = RestoredKey.beside(here.get(), key, renewing);
+      if (fate == RestoredKey.Fate.RENEWED) {
+        long id = here.get().id();
+        keys.get(id).record =
+            new KeyRecord(
+                id,
+                here.get().header(),
+                key.name(),
+                key.scheme(),
+                key.threshold(),
+                key.parties(),
+                Key.State.ACTIVE,
+                here.get().sessions(),
+                key.made(),
+                null);
+        exclusions.remove(key.name());
+        behind.remove(key.name());
+      }
+      return fate;
     }
 
     @Override

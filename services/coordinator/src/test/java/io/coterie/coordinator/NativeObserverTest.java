@@ -170,7 +170,7 @@ class NativeObserverTest {
       assertThat(signsSchnorr(intent).getPresigned()).isFalse();
       eventually(() -> signsSchnorr(intent).getPresigned());
 
-      // All of a signing set are needed: who signs something else is named and left out.
+      // All of a signing set are needed: a party that signs something else is named and left out.
       parties.forger = "p1";
       Signing signing = signsSchnorr(intent);
       assertThat(signing.getSigningSetList()).containsExactly("p2", "p3");

@@ -116,7 +116,7 @@ class ReshareTest extends RenewalTest {
     assertThat(orders()).isEmpty();
   }
 
-  /** Share repair: who has no share to deal with only receives one. */
+  /** Share repair: a party that has no share to deal with only receives one. */
   @Test
   void dealer_without_a_share_is_left_out_as_a_dealer() {
     installation.parties.epochs.remove("p2 " + KEY);
@@ -186,7 +186,7 @@ class ReshareTest extends RenewalTest {
               Stream.of("p1", "p2", "p4")
                   .allMatch(party -> installation.parties.holdsNewShares(party, signed)));
       installation.parties.disconnect("p3");
-      // Asked again and again: what they hold is not enough.
+      // They are asked again and again, since they hold too few shares.
       eventually(
           () -> orders().stream().filter(o -> !o.getDealersList().contains(3)).count() > 2 * 3);
       assertThat(get()).isEqualTo(key);

@@ -90,7 +90,7 @@ final class ScriptedParties implements AutoCloseable {
   /** ACTIVE keys, by name. */
   final Map<String, TestBls.Dealt> keys = new ConcurrentHashMap<>();
 
-  /** Keys that are made by all and derived: what each epoch of them is. By name, then epoch. */
+  /** The material of keys that are made by all and derived, by name, then epoch. */
   final Map<String, Map<Integer, TestEcdsa.Dealt>> ecdsaKeys = new ConcurrentHashMap<>();
 
   /** Epoch of the shares that a party uses, by party and key name. */
@@ -597,7 +597,7 @@ final class ScriptedParties implements AutoCloseable {
     }
   }
 
-  /** A new process: what lived in memory is gone. */
+  /** A new process, without the memory of the old one. */
   void restart(String name) {
     presignatures.remove(name);
   }

@@ -59,7 +59,7 @@ import org.postgresql.ds.PGSimpleDataSource;
 class StoreContractTest {
   static final Instant NOW = Instant.parse("2030-01-01T00:00:00.000001Z");
   static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
-  private static final List<Holder> PARTIES =
+  static final List<Holder> PARTIES =
       List.of(new Holder(1, "p1"), new Holder(2, "p2"), new Holder(4, "p4"));
   private static final SignedIntent INTENT =
       SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8("intent")).build();
@@ -75,7 +75,7 @@ class StoreContractTest {
         Named.of("PostgreSQL", name -> replica(postgres, name)));
   }
 
-  private static PGSimpleDataSource postgres() {
+  static PGSimpleDataSource postgres() {
     PGSimpleDataSource postgres = new PGSimpleDataSource();
     postgres.setUrl(TestInstallation.createDatabase());
     postgres.setUser("postgres");
@@ -83,7 +83,7 @@ class StoreContractTest {
     return postgres;
   }
 
-  private static Replica replica(PGSimpleDataSource postgres, String name) {
+  static Replica replica(PGSimpleDataSource postgres, String name) {
     Worker worker = new Worker(name, Duration.ofMinutes(10));
     return new Replica(
         new JdbcKeyStore(postgres, worker),
@@ -102,7 +102,7 @@ class StoreContractTest {
     return RequestId.next();
   }
 
-  private static KeyRecord creation(String name) {
+  static KeyRecord creation(String name) {
     return creation(name, Scheme.SCHEME_ED25519);
   }
 
@@ -115,11 +115,11 @@ class StoreContractTest {
         PARTIES);
   }
 
-  private static MadeKey made(int epoch) {
+  static MadeKey made(int epoch) {
     return TestEvidence.unattested(KeyPublic.newBuilder().setEpoch(epoch).setThreshold(2).build());
   }
 
-  private static KeyRecord stored(Replica replica, KeyRecord attempt) {
+  static KeyRecord stored(Replica replica, KeyRecord attempt) {
     return ((Creation.Stored) replica.keys().create(attempt)).record();
   }
 
@@ -138,7 +138,7 @@ class StoreContractTest {
     assertThat(replica.keys().finish(key.id(), made(1), null, 3)).isTrue();
   }
 
-  private static Renewal renewal(String name, int fromEpoch) {
+  static Renewal renewal(String name, int fromEpoch) {
     return Renewal.running(
         new RequestHeader("wallet", uuid(), digest(2), INTENT, NOW.plusSeconds(60), NOW),
         "keys/" + name,
@@ -147,7 +147,7 @@ class StoreContractTest {
         List.of(new Holder(2, "p2"), new Holder(3, "p3")));
   }
 
-  private static Renewal started(Replica replica, Renewal attempt) {
+  static Renewal started(Replica replica, Renewal attempt) {
     return ((Start.Stored) replica.renewals().start(attempt)).record();
   }
 
@@ -191,24 +191,6 @@ class StoreContractTest {
     assertThat(here.keys().findRequest("wallet", first.requestId()))
         .contains(stored.failed(WHY, 2));
     assertThat(here.keys().findRequest("treasury", first.requestId())).isEmpty();
-  }
-
-  @ParameterizedTest
-  @MethodSource("databases")
-  void a_key_of_an_earlier_database_is_stored_unless_it_is_there(Database database) {
-    Replica here = database.apply("here");
-    KeyRecord kept = creation("kept").active(made(3), 0);
-    assertThat(here.keys().restore(kept)).isTrue();
-    KeyRecord stored = here.keys().find("keys/kept").orElseThrow();
-    assertThat(stored).isEqualTo(kept.withId(stored.id()));
-    assertThat(here.keys().restore(kept)).as("again").isFalse();
-    assertThat(here.keys().restore(creation("kept").active(made(4), 0)))
-        .as("another of its name")
-        .isFalse();
-    assertThat(here.keys().find("keys/kept")).contains(stored);
-    assertThat(here.keys().takeAll(true)).as("nothing is left to do").doesNotContain(stored);
-    // The renewal of such a key goes on from its epoch.
-    assertThat(started(here, renewal("kept", 3)).fromEpoch()).isEqualTo(3);
   }
 
   @ParameterizedTest

@@ -17,7 +17,7 @@ import supranational.blst.P2;
 import supranational.blst.P2_Affine;
 import supranational.blst.Scalar;
 
-/** Threshold BLS with a dealer: what scripted signers need to behave like real ones. */
+/** Threshold BLS with a dealer, with which scripted signers behave like real ones. */
 final class TestBls {
   static final String SIGNATURE_DST = "BLS_SIG_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";
   static final String POSSESSION_DST = "BLS_POP_BLS12381G2_XMD:SHA-256_SSWU_RO_POP_";

@@ -17,7 +17,7 @@ import java.util.stream.Stream;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Assumptions;
 
-/** A real Redis, which keeps nothing: whatever restarts has forgotten everything. */
+/** A real Redis, which keeps nothing: after a restart it has forgotten everything. */
 final class RedisServer implements AutoCloseable {
   static final String PASSWORD = "a password of the tests";
 

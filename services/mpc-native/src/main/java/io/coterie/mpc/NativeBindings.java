@@ -281,7 +281,7 @@ final class NativeBindings {
     }
   }
 
-  /** A call of C throws nothing; what comes out is an error of the JVM or of this class. */
+  /** A call of C throws nothing; an exception is an error of the JVM or of this class. */
   private static RuntimeException cannotHappen(Throwable thrown) {
     if (thrown instanceof Error error) {
       throw error;

@@ -3,7 +3,7 @@ package io.coterie.mpc;
 import io.coterie.proto.core.v1.SessionConfig;
 
 /**
- * The data key inside the native core: what opens and seals a party's shares. Thread-safe.
+ * The data key inside the native core, which opens and seals a party's shares. Thread-safe.
  *
  * <p>It also has, for each presignature that its sessions made, a random one-time key, which never
  * leaves the core: {@link #start} of a session that is to use the presignature destroys that key

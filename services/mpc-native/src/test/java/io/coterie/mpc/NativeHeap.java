@@ -48,8 +48,8 @@ final class NativeHeap {
 
   /**
    * Repeats an action in batches until most of the latest batches left nothing behind. A leak shows
-   * in every batch; what the JVM allocates and frees beside (compilers, profiles) in some, and in
-   * fewer the longer it runs.
+   * in every batch; other allocations of the JVM (compilers, profiles) show in some, and in fewer
+   * the longer it runs.
    */
   static void assertDoesNotGrow(Runnable action) {
     Deque<Long> growth = new ArrayDeque<>();

@@ -126,7 +126,7 @@ class NativeVaultTest {
     }
   }
 
-  /** Two other implementations agree; what is signed never begins as an envelope does. */
+  /** Two other implementations agree; a signed statement never begins as an envelope does. */
   @Test
   void statement_is_signed_with_the_evidence_key() throws Exception {
     try (Vault vault = CORE.openVault(key(1));

@@ -45,12 +45,12 @@ public class SignerApplication {
 
   /**
    * Without a command, starts the service. {@code backup <data folder>} writes the party's backup
-   * to the standard output, {@code restore <data folder>} takes one from the standard input; see
-   * {@link Backup}. {@code keys <data folder>} prints the keys that this party uses, as the party
-   * itself has stored them, and what keeps keys from being used here; {@code records <data folder>
-   * <number>} prints the audit records from that number on, with signed intents. The others ask the
-   * running signer for something; see {@link OperatorRequests.Kind}. All end then: with 0, or with
-   * 1 and a line that says what is wrong.
+   * to the standard output, {@code restore <data folder>} takes one from the standard input and
+   * prints the holds that the party has then; see {@link Backup}. {@code keys <data folder>} prints
+   * the keys that this party uses, as the party itself has stored them, and what keeps keys from
+   * being used here; {@code records <data folder> <number>} prints the audit records from that
+   * number on, with signed intents. The others ask the running signer for something; see {@link
+   * OperatorRequests.Kind}. All end then: with 0, or with 1 and a line that says what is wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
@@ -86,7 +86,10 @@ public class SignerApplication {
         return 0;
       }
       switch (args[0]) {
-        case "restore" -> Backup.restore(in, folder);
+        case "restore" -> {
+          Backup.restore(in, folder);
+          PartyStore.holds(folder).forEach(hold -> out.println(hold.text()));
+        }
         case "keys" -> {
           PartyStore.activeShares(folder).forEach(share -> share.lines().forEach(out::println));
           PartyStore.troubles(folder).forEach(trouble -> out.println(trouble.text()));
@@ -122,7 +125,7 @@ public class SignerApplication {
     }
   }
 
-  /** A failure in one line: what was thrown, if it does not say what is wrong. */
+  /** A failure in one line, by the exception's type if its text does not say what is wrong. */
   private static String problem(Exception e) {
     String message = String.valueOf(e.getMessage());
     boolean says = e instanceof StoreException || e.getClass() == IOException.class;

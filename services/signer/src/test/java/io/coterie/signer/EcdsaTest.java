@@ -387,7 +387,9 @@ class EcdsaTest {
     }
   }
 
-  /** alpha's disk is put back: what it has done since, and with whom, it does not know any more. */
+  /**
+   * alpha's disk is put back: it does not know any more with which peers it has multiplied since.
+   */
   @Test
   void party_that_went_back_multiplies_with_nobody_until_there_are_new_shares() throws Exception {
     sign(ByteString.EMPTY, path(), 1, 2);
@@ -419,7 +421,7 @@ class EcdsaTest {
     sign(ByteString.EMPTY, path(), 1, 3);
   }
 
-  /** The same state is put back again and again: what others remember never becomes less. */
+  /** The same state is put back again and again, and others never remember less. */
   @Test
   void store_that_is_put_back_twice_is_noticed_twice_and_new_shares_end_it() {
     sign(ByteString.EMPTY, path(), 1, 2);

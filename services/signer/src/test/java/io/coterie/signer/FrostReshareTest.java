@@ -266,8 +266,8 @@ class FrostReshareTest {
   @EnumSource
   void wrong_opening_names_its_sender_and_the_key_stays_as_it_was(Suite wanted) {
     createKey(wanted);
-    // Afterwards it says nothing to the parties: its own signer, which is honest, gives up as soon
-    // as it is accused, and who hears that first has no culprit to name.
+    // Afterwards it says nothing to the parties: its own signer, which is honest, ends its run when
+    // it is accused, and a party that hears that first has no culprit to name.
     AtomicBoolean opened = new AtomicBoolean();
     i.network.tap(
         (from, to, body) -> {

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
-/** Three signers with the native core make Schnorr signatures; what they show of nonces is new. */
+/** Three signers with the native core make Schnorr signatures, each with fresh nonce points. */
 class FrostTest {
   private static final String KEY = "keys/main";
   private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
@@ -417,7 +417,9 @@ class FrostTest {
     sign(presign(target, 1, 2), target, 1, 2);
   }
 
-  /** Nothing of a session reaches the coordinator; whoever asks again gets what came of it. */
+  /**
+   * Nothing of a session reaches the coordinator; a coordinator that asks again gets its result.
+   */
   @ParameterizedTest
   @EnumSource
   void a_signature_that_only_its_parties_have_seen_is_told_to_who_asks_again(Suite wanted) {

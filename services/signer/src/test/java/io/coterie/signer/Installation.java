@@ -346,7 +346,7 @@ public final class Installation implements AutoCloseable {
       return store.shares().find(key).filter(s -> s.state() == KeyShare.State.ACTIVE).isPresent();
     }
 
-    /** Ends abruptly; what is on disk is all that remains. */
+    /** Ends abruptly; only the disk remains. */
     public void kill() {
       channel.close();
       driver.close();
@@ -457,7 +457,7 @@ public final class Installation implements AutoCloseable {
       return order(protocol, key, threshold).setSignedIntent(intent);
     }
 
-    /** An order that nobody has asked for; what it is for is to be added. */
+    /** An order that nobody has asked for; its purpose is to be added. */
     public Order.Builder order(ProtocolId protocol, String key, int threshold, int... set) {
       byte[] nonce = new byte[32];
       RANDOM.nextBytes(nonce);

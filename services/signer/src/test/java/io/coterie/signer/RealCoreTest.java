@@ -182,7 +182,7 @@ class RealCoreTest {
     return Stream.of(1, 2, 3, 4).map(Arguments::of);
   }
 
-  /** bravo says nothing from some message on: who waits for it names it, and nobody else. */
+  /** bravo says nothing from some message on: those that wait for it name it, and nobody else. */
   @ParameterizedTest(name = "silent from its message {0}")
   @MethodSource("silences")
   void silent_party_is_suspected_in_each_round_of_key_generation(int from) {
@@ -223,8 +223,8 @@ class RealCoreTest {
   @Test
   void altered_partial_signature_blames_its_sender() {
     i.createKey(KEY, 2);
-    // bravo signs another message than ordered, under its own evidence key: what a corrupt party
-    // can do. Here its partial of one session is given out in another.
+    // bravo signs another message than ordered, under its own evidence key, as a corrupt party
+    // can. Here its partial of one session is given out in another.
     SessionId other = sign("other", 1, 2);
     Installation.until("partials", () -> i.coordinator.partials(other) == 2);
     byte[] wrong =

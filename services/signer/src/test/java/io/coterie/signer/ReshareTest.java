@@ -318,7 +318,7 @@ class ReshareTest {
     signs(1, 2, 1, 2);
   }
 
-  /** Share repair: who has lost everything receives, and deals with nothing. */
+  /** Share repair: a party that has lost everything receives, and deals with nothing. */
   @Test
   void lost_share_is_made_anew() {
     i.lose("charlie");

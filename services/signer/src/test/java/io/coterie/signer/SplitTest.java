@@ -364,7 +364,7 @@ class SplitTest {
     saysDeclined(3, 2, session);
     abandon(3, 1, session);
     assertThat(state(2, session)).isEqualTo(KeyShare.State.PROVISIONAL);
-    // And to alpha the other way round: what it has abandoned it takes again.
+    // And to alpha the other way round: it takes again a share that it has abandoned.
     loseOnly();
     awaitUsed(session, FIRST);
   }
@@ -537,9 +537,7 @@ class SplitTest {
     awaitUsed(1, session);
   }
 
-  /**
-   * A coordinator gives the order once more: what its session has left is not forgotten by that.
-   */
+  /** A coordinator gives the order once more: the session's traces are not forgotten by that. */
   @Test
   void order_of_an_abandoned_share_is_given_again() {
     loseAll();

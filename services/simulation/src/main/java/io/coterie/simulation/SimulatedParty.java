@@ -213,8 +213,8 @@ final class SimulatedParty {
   }
 
   /**
-   * Ends abruptly; what is on disk is all that remains. The store is closed to give back its
-   * memory, but whatever it writes meanwhile is not what a killed process writes.
+   * Ends abruptly; only the disk remains. The store is closed to give back its memory, but whatever
+   * it writes meanwhile is not what a killed process writes.
    */
   void kill() {
     Incarnation gone = running();

@@ -114,15 +114,16 @@ final class Weakened {
                   null,
                   null,
                   claim.multiplication(),
-                  claim.signedIntent())
+                  claim.signedIntent(),
+                  claim.again())
               : claim;
       return weaken(claim.session(), claims.claimOnce(weaker, accepted));
     }
 
     @Override
     public CompletionStage<Outcome> claimSession(
-        SessionId session, @Nullable Multiplication multiplication) {
-      return weaken(session, claims.claimSession(session, multiplication));
+        SessionId session, String account, @Nullable Multiplication multiplication) {
+      return weaken(session, claims.claimSession(session, account, multiplication));
     }
 
     @Override
@@ -141,8 +142,9 @@ final class Weakened {
     }
 
     @Override
-    public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
-      return claims.decline(session, requestId);
+    public CompletionStage<Boolean> decline(
+        SessionId session, String account, @Nullable String requestId) {
+      return claims.decline(session, account, requestId);
     }
 
     @Override
@@ -159,11 +161,6 @@ final class Weakened {
     @Override
     public List<Binding> bindings(int limit) {
       return claims.bindings(limit);
-    }
-
-    @Override
-    public Map<String, Long> claimed() {
-      return claims.claimed();
     }
 
     @Override

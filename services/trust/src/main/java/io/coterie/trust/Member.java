@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
  * One pinned member of the roster: a party or the coordinator.
  *
  * @param name unique in the roster, 1 to 63 of {@code [a-z0-9-]}
- * @param role what the member is
+ * @param role party or coordinator
  * @param partyId 1..65535 for a party, stable for the life of a key; 0 for a coordinator
  * @param region where it runs, as it appears in metrics
  * @param aci account id at the messaging service

@@ -82,7 +82,7 @@ public final class Edge implements AutoCloseable {
    * Writes the configuration; {@link #start} starts Envoy.
    *
    * @param folder for its files
-   * @param metricsUser who may read its metrics
+   * @param metricsUser user that may read its metrics
    * @param http a client that trusts the installation's CAs, and is that user
    * @throws IllegalStateException if there is no Envoy, or the file has changed so that it cannot
    *     be made fit

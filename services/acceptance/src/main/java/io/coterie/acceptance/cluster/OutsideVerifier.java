@@ -37,7 +37,7 @@ public final class OutsideVerifier implements AutoCloseable {
    * The verifier's answer.
    *
    * @param by name and version of the implementation
-   * @param value what it computed: an address, or a transaction in hexadecimal; or empty
+   * @param value its result: an address, or a transaction in hexadecimal; or empty
    */
   public record Verdict(boolean valid, String by, String value) {}
 

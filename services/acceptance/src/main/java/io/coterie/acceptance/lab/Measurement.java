@@ -285,7 +285,7 @@ final class Measurement implements AutoCloseable {
     for (int i = 0; i < WARM_UPS; i++) {
       cluster.wallet().sign(key, MESSAGE);
     }
-    // The coordinator prefers those that answer fastest; whoever signs counts for the floor.
+    // The coordinator prefers the fastest parties; those that sign count for the floor.
     List<String> signers = cluster.wallet().sign(key, MESSAGE).getSigningSetList();
     measure(
         cell,
@@ -343,7 +343,7 @@ final class Measurement implements AutoCloseable {
     for (int i = 0; i < WARM_UPS; i++) {
       var unused = once.getAsBoolean();
     }
-    // In one mode: what the client sees is held against the dashboard, not the modes' difference.
+    // In one mode: the client's view is held against the dashboard, not the modes' difference.
     Optional<LabDashboard> shown = dashboard.filter(_ -> cell.mode() == SendMode.GROUP);
     String method = operation == Floor.Operation.KEYGEN_BLS ? "CreateKey" : "Sign";
     Optional<LabDashboard.Moment> begin = shown.map(d -> d.moment(method));

@@ -12,7 +12,7 @@ import java.util.TreeMap;
 /**
  * A measured cell, milliseconds.
  *
- * @param sorted what the client saw
+ * @param sorted times that the client saw
  * @param served mean of the coordinator's own timer over the same calls; 0 where it was not read
  * @param rounds mean of its timer of a protocol's rounds, from the order on; 0 where it takes none
  * @param shown median that the dashboard's panel shows of the same calls; 0 where it was not asked

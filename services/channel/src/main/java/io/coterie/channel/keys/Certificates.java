@@ -107,7 +107,8 @@ public final class Certificates {
                 }
               }
               if (failure != null) {
-                LOG.info("no sender certificate: {}", ChannelException.of(failure).getMessage());
+                String why = ChannelException.of(failure).getMessage();
+                LOG.info("this member got no new sender certificate: {}", why);
               }
             });
   }

@@ -331,7 +331,7 @@ public final class PeerKeys {
     } else {
       resetSession |= hello == Next.UNDER_FRESH_SESSION && !store.containsSession(address);
       if (failure.reason() != lastFailure && failure.reason() != Cause.CLOSED) {
-        LOG.info("hello to {} failed: {}", peer, failure.getMessage());
+        LOG.info("this member could not greet {}: {}", peer, failure.getMessage());
       }
       lastFailure = failure.reason();
     }

@@ -84,7 +84,7 @@ public final class PreKeys {
 
   private record Signed(int ec, int kyber) {}
 
-  /** An upload: what {@link #accepted} is told when the service has taken it. */
+  /** An upload, with which {@link #accepted} is called when the service has taken it. */
   private record Upload(Generation oneTime, @Nullable Signed signed) {}
 
   public PreKeys(ProtocolStore store, Service service, int batch) {
@@ -151,7 +151,8 @@ public final class PreKeys {
                 }
               }
               if (failure != null) {
-                LOG.warn("prekeys not uploaded: {}", ChannelException.of(failure).getMessage());
+                String why = ChannelException.of(failure).getMessage();
+                LOG.warn("this member could not upload its prekeys: {}", why);
               }
             });
   }

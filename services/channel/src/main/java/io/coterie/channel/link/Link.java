@@ -153,7 +153,7 @@ public final class Link implements AutoCloseable {
    * Sends a request. Never blocks on the network beyond writing to the socket, which may take until
    * {@link #tick} closes a socket that does not take it: not for the timer, and not under a lock.
    *
-   * @param mode what the request and its answer are counted as
+   * @param mode label with which the request and its answer are counted
    * @param headers as {@code name:value}
    * @return the answer, on a thread of the callback pool; fails with {@link ChannelException}
    */
@@ -239,7 +239,7 @@ public final class Link implements AutoCloseable {
       fail(p, Cause.UNAVAILABLE, "no answer from the messaging service in time");
     }
     if (dead != null) {
-      LOG.info("{} connection is silent or stalled: reconnecting", name);
+      LOG.info("the {} connection is silent or stalled, so the member connects again", name);
       dead.close();
     }
     if (keepAlive) {
@@ -276,7 +276,7 @@ public final class Link implements AutoCloseable {
         listener.onConnected();
         serve(socket);
       } catch (WebSocketConnection.ClosedException e) {
-        LOG.info("{} connection: {}", name, e.getMessage());
+        LOG.info("the {} connection was closed: {}", name, e.getMessage());
         switch (e.code()) {
           case CONNECTED_ELSEWHERE -> {
             LOG.warn("the account is in use by another process; this one yields for a while");
@@ -291,12 +291,12 @@ public final class Link implements AutoCloseable {
       } catch (IOException e) {
         if (!isClosed()) {
           LOG.info(
-              "{} connection: {}",
+              "the {} connection failed: {}",
               name,
-              e instanceof EOFException ? "closed by the other side" : e.getMessage());
+              e instanceof EOFException ? "the other side closed it" : e.getMessage());
         }
       } catch (RuntimeException e) {
-        LOG.error("{} connection failed", name, e);
+        LOG.error("the {} connection failed by a bug", name, e);
       }
       boolean was;
       synchronized (lock) {
@@ -336,7 +336,8 @@ public final class Link implements AutoCloseable {
       all = List.copyOf(pending.values());
       pending.clear();
     }
-    LOG.warn("{} connection: {}", name, cause.name().toLowerCase(Locale.ROOT));
+    String why = cause.name().toLowerCase(Locale.ROOT);
+    LOG.warn("the messaging service refused the {} connection: {}", name, why);
     for (Pending p : all) {
       fail(p, cause, "the messaging service refused the connection");
     }

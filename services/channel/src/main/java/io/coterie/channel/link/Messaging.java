@@ -22,7 +22,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
@@ -40,8 +39,8 @@ import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * The calls of the Signal server API that the channel makes, over the two sockets: what needs the
- * account on the authenticated one, everything that must not say who is asking on the other. A peer
+ * The calls of the Signal server API that the channel makes, over the two sockets: those that need
+ * the account on the authenticated one, those that must not name the caller on the other. A peer
  * whose access key is not known is reached over the authenticated one, by name.
  */
 public final class Messaging implements PreKeys.Service {
@@ -56,8 +55,8 @@ public final class Messaging implements PreKeys.Service {
   private final ChannelConfig config;
   private final Executor pool;
 
-  /** Bytes of bodies that wait to be sent again. */
-  private final AtomicLong waiting = new AtomicLong();
+  /** Bodies that wait to be sent again. */
+  private final WaitingRoom waiting;
 
   /** Devices the service names in a 409 or 410. */
   public record DeviceProblem(@Nullable UUID account, List<Integer> missing, List<Integer> extra) {}
@@ -76,6 +75,7 @@ public final class Messaging implements PreKeys.Service {
     this.rest = rest;
     this.config = config;
     this.pool = pool;
+    this.waiting = new WaitingRoom(config.limits().maxQueued());
   }
 
   /**
@@ -281,18 +281,30 @@ public final class Messaging implements PreKeys.Service {
     List<String> headers = headers("application/json", key, options.traceparent());
     if (mode == Mode.NAMED_STORED) {
       Rest by = Objects.requireNonNull(rest, "there is no client for this mode");
-      return repeated(body.length, () -> by.request(mode, "PUT", path, headers, body));
+      return repeated(
+          List.of(to.member().aci()),
+          body.length,
+          () -> by.request(mode, "PUT", path, headers, body));
     }
-    return call(access == null ? authenticated : anonymous, mode, "PUT", path, headers, body);
+    Link link = access == null ? authenticated : anonymous;
+    return repeated(
+        List.of(to.member().aci()),
+        body.length,
+        () -> link.request(mode, "PUT", path, headers, body));
   }
 
   /**
    * Sends one multi-recipient message. The answer's status is for the caller to judge.
    *
-   * @param access the access keys of all recipients
+   * @param to accounts of all recipients
+   * @param access their access keys
    */
   public CompletableFuture<Response> sendMany(
-      Mode mode, List<AccessKey> access, byte[] sealed, SecureChannel.SendOptions options) {
+      Mode mode,
+      List<UUID> to,
+      List<AccessKey> access,
+      byte[] sealed,
+      SecureChannel.SendOptions options) {
     byte[] key = new byte[AccessKey.BYTES];
     for (AccessKey one : access) {
       byte[] bytes = one.bytes();
@@ -300,17 +312,15 @@ public final class Messaging implements PreKeys.Service {
         key[i] ^= bytes[i];
       }
     }
-    return call(
-        anonymous,
-        mode,
-        "PUT",
+    String path =
         "/v1/messages/multi_recipient?ts="
             + System.currentTimeMillis()
             + "&online="
             + options.online()
-            + "&urgent=false&story=false",
-        headers("application/vnd.signal-messenger.mrm", key, options.traceparent()),
-        sealed);
+            + "&urgent=false&story=false";
+    List<String> headers =
+        headers("application/vnd.signal-messenger.mrm", key, options.traceparent());
+    return repeated(to, sealed.length, () -> anonymous.request(mode, "PUT", path, headers, sealed));
   }
 
   private static List<String> headers(
@@ -338,7 +348,9 @@ public final class Messaging implements PreKeys.Service {
       List<String> headers,
       byte @Nullable [] body) {
     return repeated(
-        body == null ? 0 : body.length, () -> link.request(mode, verb, path, headers, body));
+        List.of(),
+        body == null ? 0 : body.length,
+        () -> link.request(mode, verb, path, headers, body));
   }
 
   /**
@@ -346,12 +358,17 @@ public final class Messaging implements PreKeys.Service {
    * take.
    */
   private CompletableFuture<Response> repeated(
-      int bytes, Supplier<CompletableFuture<Response>> request) {
-    return attempt(bytes, request, System.nanoTime() + config.timing().request().toNanos(), 0);
+      List<UUID> to, int bytes, Supplier<CompletableFuture<Response>> request) {
+    long deadline = System.nanoTime() + config.timing().request().toNanos();
+    return attempt(to, bytes, request, deadline, 0);
   }
 
   private CompletableFuture<Response> attempt(
-      int bytes, Supplier<CompletableFuture<Response>> request, long deadline, int attempt) {
+      List<UUID> to,
+      int bytes,
+      Supplier<CompletableFuture<Response>> request,
+      long deadline,
+      int attempt) {
     return request
         .get()
         .thenCompose(
@@ -364,7 +381,8 @@ public final class Messaging implements PreKeys.Service {
                   || System.nanoTime() + pause.toNanos() - deadline > 0) {
                 return CompletableFuture.completedFuture(response);
               }
-              return later(bytes, pause, () -> attempt(bytes, request, deadline, attempt + 1))
+              return later(
+                      to, bytes, pause, () -> attempt(to, bytes, request, deadline, attempt + 1))
                   .orElseGet(() -> CompletableFuture.completedFuture(response));
             });
   }
@@ -372,22 +390,23 @@ public final class Messaging implements PreKeys.Service {
   /**
    * Sends something again after a pause, if there is room for its body to wait for that long.
    *
-   * @return empty if too many bytes wait already, of this message and others
+   * @param to accounts that it waits for
+   * @return empty if too much waits already, for all of them or altogether
    */
   public <T> Optional<CompletableFuture<T>> later(
-      int bytes, Duration pause, Supplier<CompletableFuture<T>> again) {
-    if (waiting.addAndGet(bytes) > config.limits().maxQueued()) {
-      waiting.addAndGet(-bytes);
-      return Optional.empty();
-    }
-    return Optional.of(
-        CompletableFuture.supplyAsync(
-                () -> {
-                  waiting.addAndGet(-bytes);
-                  return again.get();
-                },
-                CompletableFuture.delayedExecutor(pause.toNanos(), TimeUnit.NANOSECONDS, pool))
-            .thenCompose(sent -> sent));
+      List<UUID> to, int bytes, Duration pause, Supplier<CompletableFuture<T>> again) {
+    return waiting
+        .take(to, bytes)
+        .map(
+            place ->
+                CompletableFuture.supplyAsync(
+                        () -> {
+                          waiting.giveBack(place);
+                          return again.get();
+                        },
+                        CompletableFuture.delayedExecutor(
+                            pause.toNanos(), TimeUnit.NANOSECONDS, pool))
+                    .thenCompose(sent -> sent));
   }
 
   private static Duration retryAfter(Response response, int attempt) {

@@ -11,10 +11,14 @@ import java.security.PrivateKey;
 import java.security.cert.Certificate;
 import java.security.cert.CertificateException;
 import java.security.cert.CertificateFactory;
+import java.security.cert.X509Certificate;
 import java.security.spec.PKCS8EncodedKeySpec;
+import java.time.Instant;
 import java.util.Base64;
+import java.util.Comparator;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import javax.net.ssl.KeyManager;
 import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.SSLContext;
@@ -49,6 +53,24 @@ public final class PinnedTls {
     } catch (GeneralSecurityException | IOException e) {
       throw new IllegalArgumentException("CA or client certificate cannot be used", e);
     }
+  }
+
+  /**
+   * The end of the first certificate that ends, among the authorities and those that are shown.
+   *
+   * @param client shown to whoever asks for a certificate; null for none
+   * @throws IllegalArgumentException naming the text that cannot be used
+   */
+  public static Instant end(String caPem, @Nullable ClientCertificate client) {
+    Stream<Certificate> authorities = Stream.of(certificates(caPem, "the CA file"));
+    Stream<Certificate> own =
+        client == null
+            ? Stream.of()
+            : Stream.of(certificates(client.chainPem(), "the client certificate's file"));
+    return Stream.concat(authorities, own)
+        .map(certificate -> ((X509Certificate) certificate).getNotAfter().toInstant())
+        .min(Comparator.naturalOrder())
+        .orElseThrow();
   }
 
   private static KeyManager[] own(ClientCertificate client)

@@ -210,7 +210,7 @@ final class GroupOutbox {
       return Outbox.failed(Cause.UNTRUSTED, "keys of a recipient are not usable", e);
     }
     return messaging
-        .sendMany(broadcast.mode, access, sealed, broadcast.options)
+        .sendMany(broadcast.mode, accounts(peers), access, sealed, broadcast.options)
         .thenCompose(
             response ->
                 switch (response.status()) {
@@ -296,11 +296,15 @@ final class GroupOutbox {
       return Outbox.failed(Cause.RATE_LIMITED, full + ": too many messages wait for them", null);
     }
     return messaging
-        .later(broadcast.bytes, pause, () -> seal(full, broadcast.paused()))
+        .later(accounts(full), broadcast.bytes, pause, () -> seal(full, broadcast.paused()))
         .orElseGet(
             () ->
                 Outbox.failed(
                     Cause.RATE_LIMITED, full + ": too much waits for full queues already", null));
+  }
+
+  private static List<UUID> accounts(List<Peer> peers) {
+    return peers.stream().map(peer -> peer.member.aci()).toList();
   }
 
   /** Those of the recipients whose devices the service finds wrong. */

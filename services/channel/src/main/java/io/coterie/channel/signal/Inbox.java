@@ -207,7 +207,7 @@ public final class Inbox {
     } catch (InvalidProtocolBufferException | InvalidCertificateException e) {
       throw new RefusedException(Rejection.MALFORMED);
     } catch (Exception e) {
-      // The native call declares no narrower type; whatever it objects to came from outside.
+      // The native call declares no narrower type; the bytes that it refuses came from outside.
       throw new RefusedException(Rejection.MALFORMED);
     }
     Peer peer = peers.get(sender);

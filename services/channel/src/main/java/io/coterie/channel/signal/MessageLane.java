@@ -50,8 +50,9 @@ public final class MessageLane implements Executor {
         try {
           task.run();
         } catch (RuntimeException | Error e) {
-          // A task reports its own failures; what comes here is a bug, and must not stop the lane.
-          LOG.error("channel task failed", e);
+          // A step reports its failures itself; one that comes here is a bug and stops no other
+          // step.
+          LOG.error("a step of the channel failed", e);
         }
         if (waiting.decrementAndGet() == 0) {
           return;

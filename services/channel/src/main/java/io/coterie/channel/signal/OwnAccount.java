@@ -109,7 +109,8 @@ final class OwnAccount {
             (done, failure) -> {
               if (failure != null) {
                 accepted = null;
-                LOG.info("access key not set: {}", ChannelException.of(failure).getMessage());
+                String why = ChannelException.of(failure).getMessage();
+                LOG.info("this member could not set its access key: {}", why);
                 return false;
               }
               accepted = key;

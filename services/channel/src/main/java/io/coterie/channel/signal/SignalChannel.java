@@ -127,7 +127,7 @@ public final class SignalChannel implements SecureChannel {
             TimeUnit.SECONDS,
             new LinkedBlockingQueue<>(),
             Thread.ofPlatform().name("channel-" + name + "-", 0).daemon().factory(),
-            // After close: whoever still has something to finish, mostly a future, does it itself.
+            // After close a thread with something left to finish, mostly a future, does it itself.
             (task, executor) -> task.run());
     this.timer =
         Executors.newSingleThreadScheduledExecutor(
@@ -135,6 +135,7 @@ public final class SignalChannel implements SecureChannel {
     this.store = new ProtocolStore(identity, account.registrationId());
     this.metrics = new ChannelMetrics(registry, () -> reachable().size());
     SSLContext tls = PinnedTls.context(config.caPem(), config.client());
+    metrics.certificates(PinnedTls.end(config.caPem(), config.client()));
     this.authenticated =
         new Link(
             name + "-in", config, tls, this.account.authorization(), new Incoming(), pool, metrics);
@@ -424,7 +425,7 @@ public final class SignalChannel implements SecureChannel {
     }
   }
 
-  /** Supervises the sockets, so it never writes to one: what sends runs on the pool. */
+  /** Supervises the sockets, so it never writes to one: sending runs on the pool. */
   private void tick() {
     try {
       long now = System.nanoTime();
@@ -453,7 +454,7 @@ public final class SignalChannel implements SecureChannel {
         heartbeat();
       }
     } catch (RuntimeException e) {
-      LOG.error("channel timer failed", e);
+      LOG.error("the channel's timer failed", e);
     }
   }
 

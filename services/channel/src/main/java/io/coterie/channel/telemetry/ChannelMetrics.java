@@ -7,6 +7,7 @@ import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.EnumMap;
 import java.util.Locale;
 import java.util.Map;
@@ -33,6 +34,9 @@ public final class ChannelMetrics {
 
   /** Inbound messages that were not handed on: label {@code cause}. */
   public static final String REJECTED = "coterie.channel.rejected";
+
+  /** Seconds until the first certificate of the channel ends: its authority's, or its own. */
+  public static final String CERTIFICATE = "coterie.channel.certificate.seconds";
 
   /** Hellos sent: label {@code session} (fresh, kept). */
   static final String HELLOS = "coterie.channel.hellos";
@@ -131,6 +135,16 @@ public final class ChannelMetrics {
     freshHellos = registry.counter(HELLOS, "session", "fresh");
     keptHellos = registry.counter(HELLOS, "session", "kept");
     Gauge.builder(REACHABLE, reachable).register(registry);
+  }
+
+  /**
+   * Shows how long the certificates are valid that this process has read.
+   *
+   * @param end of the first one that ends
+   */
+  public void certificates(Instant end) {
+    Gauge.builder(CERTIFICATE, () -> Duration.between(Instant.now(), end).toSeconds())
+        .register(registry);
   }
 
   public void request(Mode mode, int bytes) {

@@ -204,7 +204,7 @@ public sealed interface Frame {
   }
 
   /**
-   * Reads a padded frame. Strict: what no sender of ours writes is refused.
+   * Reads a padded frame. Strict: it refuses everything that no sender of ours writes.
    *
    * @throws MalformedException when it is not a frame of this version
    */

@@ -169,7 +169,7 @@ public class ChannelBenchmark {
     return raw.encrypt();
   }
 
-  /** libsignal: what one recipient does, certificate included. */
+  /** libsignal's work at one recipient, certificate included. */
   @Benchmark
   public byte[] rawReceive(Received received) throws Exception {
     return received

@@ -5,12 +5,16 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.channel.ClientCertificate;
 import io.coterie.channel.link.PinnedTls;
+import io.coterie.channel.telemetry.ChannelMetrics;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.net.InetAddress;
 import java.security.KeyPair;
 import java.security.KeyStore;
 import java.security.cert.X509Certificate;
+import java.time.Duration;
+import java.time.Instant;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.KeyManagerFactory;
@@ -115,6 +119,19 @@ class ClientCertificateTest {
   void without_it_or_with_one_of_another_authority_the_handshake_ends() throws Exception {
     assertThat(connect(null)).isEqualTo("refused");
     assertThat(connect(Issued.byAnAuthorityOfItsOwn("others").client())).isEqualTo("refused");
+  }
+
+  @Test
+  void the_end_of_the_first_certificate_that_ends_is_shown() throws Exception {
+    Instant authority = server.authority().getNotAfter().toInstant();
+    Instant own = parties.certificate().getNotAfter().toInstant();
+    assertThat(PinnedTls.end(pem(server.authority()), null)).isEqualTo(authority);
+    assertThat(PinnedTls.end(pem(server.authority()), parties.client()))
+        .isEqualTo(own.isBefore(authority) ? own : authority);
+    Instant soon = Instant.now().plus(Duration.ofHours(1));
+    SimpleMeterRegistry meters = new SimpleMeterRegistry();
+    new ChannelMetrics(meters, () -> 0).certificates(soon);
+    assertThat(meters.get(ChannelMetrics.CERTIFICATE).gauge().value()).isBetween(3500.0, 3600.0);
   }
 
   @Test

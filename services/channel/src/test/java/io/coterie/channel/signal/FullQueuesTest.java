@@ -7,6 +7,7 @@ import static org.awaitility.Awaitility.await;
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.SecureChannel;
+import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -103,6 +104,47 @@ class FullQueuesTest {
         account(group.node(2)).full.set(1);
         group.node(0).broadcast("after " + i);
       }
+    }
+  }
+
+  @Test
+  void a_recipient_whose_queue_is_full_leaves_room_for_what_waits_for_others() throws Exception {
+    int room = 1 << 20;
+    byte[] body = new byte[50 << 10];
+    try (TestGroup group =
+        TestGroup.started(server, 4, config -> config.withLimits(waiting(config, room)))) {
+      account(group.node(2)).full.set(Integer.MAX_VALUE);
+      List<CompletableFuture<Void>> sent = new ArrayList<>();
+      for (int i = 0; i < 2 * room / body.length; i++) {
+        sent.add(
+            group
+                .node(0)
+                .channel
+                .broadcast(
+                    List.of(group.node(2).member()),
+                    body.clone(),
+                    SecureChannel.SendOptions.online(null))
+                .toCompletableFuture());
+      }
+      await()
+          .atMost(PATIENCE)
+          .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
+      // Its room is taken; another one, whose queue is full for a moment, has its own.
+      for (int i = 0; i < 5; i++) {
+        account(group.node(3)).full.set(1);
+        group
+            .node(0)
+            .channel
+            .broadcast(
+                List.of(group.node(2).member(), group.node(3).member()),
+                ("to both " + i + " ".repeat(body.length)).getBytes(StandardCharsets.UTF_8),
+                SecureChannel.SendOptions.online(null));
+        int number = i;
+        await().atMost(PATIENCE).until(() -> group.node(3).texts().size() == number + 1);
+      }
+      assertThat(group.node(2).received).isEmpty();
+      account(group.node(2)).full.set(0);
+      await().atMost(PATIENCE).until(() -> sent.stream().allMatch(CompletableFuture::isDone));
     }
   }
 

@@ -68,7 +68,7 @@ class RestartTest {
   }
 
   /**
-   * The others believe the old process is there still: what they broadcast is held until the key
+   * The others believe the old process is there still: their broadcasts are held until the key
    * comes.
    */
   @Test

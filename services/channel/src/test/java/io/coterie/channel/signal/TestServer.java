@@ -70,9 +70,9 @@ import tools.jackson.databind.node.ArrayNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /**
- * A messaging service for tests: what the channel uses of the Signal server API, over real TLS
- * sockets, with state in memory, and with handles to make it misbehave. One request of a connection
- * is handled after the other.
+ * A messaging service for tests: the calls of the Signal server API that the channel uses, over
+ * real TLS sockets, with state in memory, and with handles to make it misbehave. One request of a
+ * connection is handled after the other.
  */
 public final class TestServer implements AutoCloseable {
   static final JsonMapper JSON = JsonMapper.builder().build();

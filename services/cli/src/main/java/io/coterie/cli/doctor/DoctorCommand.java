@@ -36,7 +36,7 @@ import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Spec;
 
-/** {@code coterie doctor}: what is wrong between this machine and the installation. */
+/** {@code coterie doctor} finds faults between this machine and the installation. */
 @Command(
     name = "doctor",
     mixinStandardHelpOptions = true,
@@ -53,7 +53,7 @@ public final class DoctorCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   private boolean failed;
 
-  /** One check: what it found, or an exception that says what to do. */
+  /** One check: its finding, or an exception that says what to do. */
   private interface Check {
     String run() throws Exception;
   }

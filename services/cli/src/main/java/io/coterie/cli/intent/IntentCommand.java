@@ -22,7 +22,7 @@ import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
-/** {@code coterie intent}: what can be done without the installation. */
+/** {@code coterie intent} makes and reads intents without the installation. */
 @Command(
     name = "intent",
     mixinStandardHelpOptions = true,

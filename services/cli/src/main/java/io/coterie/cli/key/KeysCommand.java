@@ -213,9 +213,9 @@ public final class KeysCommand {
       name = "reshare",
       mixinStandardHelpOptions = true,
       description =
-          "Give shares of the same key to these parties; who is not named loses its share, and the"
-              + " old shares are worthless then. With the parties as they are: repairs a lost"
-              + " share.")
+          "Give shares of the same key to these parties; a party that is not named loses its share,"
+              + " and the old shares are worthless then. With the parties as they are: repairs a"
+              + " lost share.")
   int reshare(
       @Mixin Profile profile,
       @Mixin Output output,

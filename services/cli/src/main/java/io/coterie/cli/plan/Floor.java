@@ -7,8 +7,8 @@ import java.util.function.Function;
 import java.util.function.ToDoubleBiFunction;
 
 /**
- * The time that a protocol needs because messages travel, if nothing else took any: what remains of
- * its latency on infinitely fast machines. Every message between members goes through messaging.
+ * The time that a protocol needs because messages travel, if nothing else took any: its latency on
+ * infinitely fast machines. Every message between members goes through messaging.
  *
  * <pre>
  * signing:        client -> coordinator, order, the protocol's rounds, coordinator -> client

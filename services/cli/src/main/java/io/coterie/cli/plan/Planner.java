@@ -13,7 +13,7 @@ public final class Planner {
   /**
    * A placement with what it costs, in milliseconds from a client's call to its answer.
    *
-   * @param signers regions of the parties that sign fastest: what the coordinator chooses
+   * @param signers regions of the parties that sign fastest, which the coordinator chooses
    * @param sign a signature in one round: BLS, or with a presignature
    * @param signEcdsa an ECDSA signature without one
    * @param keygen BLS key generation among all parties

@@ -85,7 +85,7 @@ public final class RequesterKeyFile {
   /**
    * Reads a private key.
    *
-   * @param what the key is for
+   * @param what purpose of the key, for the text
    * @throws CliException saying what is wrong with the file
    */
   public static PrivateKey privateKey(String what, Path file) {

@@ -27,7 +27,7 @@ import javax.net.ssl.KeyManagerFactory;
 import javax.net.ssl.TrustManager;
 import javax.net.ssl.TrustManagerFactory;
 
-/** The files of a TLS connection, read here first: what gRPC says of them names no file. */
+/** The files of a TLS connection, read here first: gRPC's errors name no file. */
 public final class TlsFiles {
   private static final Pattern PKCS8 =
       Pattern.compile("-----BEGIN PRIVATE KEY-----([^-]+)-----END PRIVATE KEY-----");
@@ -85,7 +85,7 @@ public final class TlsFiles {
   /**
    * The first certificate of a file.
    *
-   * @param what the setting that names the file
+   * @param what name of the setting with the file
    * @throws CliException if there is none
    */
   public static X509Certificate certificate(String what, Path file) {

@@ -59,7 +59,7 @@ public final class LoadCommand implements Callable<Integer> {
   private static final int DIGEST_BYTES = 32;
   private static final long RETRY_PAUSE_MS = 100;
 
-  /** Attempts that fit into the time of a request: what was lost on the way is asked for again. */
+  /** Attempts that fit into the time of a request: an answer that was lost is asked for again. */
   private static final int ATTEMPTS = 4;
 
   private static final int MAX_RATE = 1_000;
@@ -239,7 +239,7 @@ public final class LoadCommand implements Callable<Integer> {
                     || code == Status.Code.ABORTED
                     || code == Status.Code.DEADLINE_EXCEEDED;
             if (again && request.left() > TimeUnit.MILLISECONDS.toNanos(RETRY_PAUSE_MS)) {
-              // The same request id: whatever became of the first attempt, one signature.
+              // The same request id gives one signature, whether the first attempt arrived or not.
               tally.retried();
               timer.schedule(
                   () -> send(stub, request, publicKey, tally, running, timer),

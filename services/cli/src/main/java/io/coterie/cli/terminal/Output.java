@@ -156,7 +156,7 @@ public final class Output {
     Key.Builder state =
         Key.newBuilder()
             .setName(name)
-            .setStateValue(answer.getStateValue()) // it may be one of a later version
+            .setStateValue(answer.getStateValue()) // as sent: it may be a number without a name
             .setRequestId(answer.getRequestId());
     if (answer.hasCreateTime()) {
       state.setCreateTime(answer.getCreateTime());

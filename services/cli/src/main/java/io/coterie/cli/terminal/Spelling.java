@@ -52,7 +52,7 @@ public final class Spelling {
   /**
    * Bytes from hexadecimal, with {@code 0x} before it or not.
    *
-   * @param what said if it is none
+   * @param what name of the value, for the error
    * @throws CliException if it is none
    */
   public static byte[] parseHex(String what, String hex) {

@@ -21,9 +21,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/**
- * One call of the API: who calls, what is known about it for the audit trail, how long it lasts.
- */
+/** One call of the API: its caller, the facts for the audit trail, its duration. */
 final class Call {
   static final Context.Key<Call> KEY = Context.key("coterie-call");
 

@@ -17,8 +17,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Nothing but documented failures leaves: what a handler throws becomes a status with its reason,
- * and a status without one becomes INTERNAL. Texts of exceptions stay here.
+ * Nothing but documented failures leaves: an exception of a handler becomes a status with its
+ * reason, and a status without one becomes INTERNAL. Texts of exceptions stay here.
  */
 public final class ErrorMapping implements ServerInterceptor {
   private static final Logger log = LoggerFactory.getLogger(ErrorMapping.class);

@@ -11,7 +11,7 @@ import java.util.zip.CRC32C;
 
 /**
  * Where a page ended. Opaque to clients so that it may change; the sum refuses what was not made
- * here, and it grants nothing: what may be read is decided anew for every page.
+ * here, and it grants nothing: the caller's rights are checked anew for every page.
  */
 final class PageToken {
   private static final byte VERSION = 1;

@@ -48,11 +48,11 @@ public final class ChannelConnector implements PartyLink, AutoCloseable {
             }
             channel = opened;
           }
-          log.info("channel of {} is open", opened.self().name());
+          log.info("the channel of {} is open", opened.self().name());
           connected.run();
           return;
         } catch (RuntimeException e) {
-          log.error("cannot open the channel yet", e);
+          log.error("this replica cannot open its channel yet", e);
           Thread.sleep(RETRY);
         }
       }

@@ -3,7 +3,7 @@ package io.coterie.coordinator.channel;
 import java.time.Instant;
 import java.util.Optional;
 
-/** Where the account of a replica is kept; what is kept is sealed. */
+/** Where the sealed account of a replica is kept. */
 public interface SealedAccounts {
 
   /** The sealed account of that replica, if one was saved. */

@@ -115,7 +115,7 @@ public final class SignalChannelOpener implements ChannelOpener {
             replica.number(),
             token(replica.tokenFile()));
     accounts.saveOnce(replica.name(), sealer.seal(replica.name(), account), clock.instant());
-    log.info("enrolled {} as {}", replica.name(), account);
+    log.info("replica {} enrolled as account {}", replica.name(), account);
     return account;
   }
 
@@ -144,7 +144,7 @@ public final class SignalChannelOpener implements ChannelOpener {
         }
       }
       if (!problem.equals(said)) {
-        log.info("waiting for the roster: {}", problem);
+        log.info("this replica waits for the roster: {}", problem);
         said = problem;
       }
       Thread.sleep(LOOK);

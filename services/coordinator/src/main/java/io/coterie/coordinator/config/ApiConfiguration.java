@@ -31,7 +31,7 @@ import org.springframework.context.annotation.Configuration;
 import org.springframework.core.annotation.Order;
 import org.springframework.grpc.server.GlobalServerInterceptor;
 
-/** Wiring of the API: who may call, whose intents count, and how a call ends. */
+/** Wiring of the API: callers, requesters, and how a call ends. */
 @Configuration(proxyBeanMethods = false)
 class ApiConfiguration {
   @Bean

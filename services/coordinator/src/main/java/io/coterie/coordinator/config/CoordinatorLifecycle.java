@@ -16,8 +16,8 @@ import org.springframework.context.event.ContextClosedEvent;
 
 /**
  * Starts with the channel and what was left unfinished. Stops in the order that loses nothing: the
- * gRPC server takes no more calls and lets those it has end; what does not end within the drain
- * time is left to the other replicas, and its callers are told to ask again; then the channel.
+ * gRPC server takes no more calls and lets those it has end; after the drain time the rest is left
+ * to the other replicas, and its callers are told to ask again; then the channel.
  */
 final class CoordinatorLifecycle
     implements SmartLifecycle, ApplicationListener<ContextClosedEvent> {

@@ -18,9 +18,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param replica name of this member in the roster, another one for each replica
  * @param region where it runs, as it appears in metrics
  * @param dataFolder where {@code roster-entry.json} and the wrapped data key are written to
- * @param tls what the gRPC and the management port present, and whom they trust
+ * @param tls certificates of the gRPC and the management port, and the authorities that they trust
  * @param channel the way to the parties
- * @param unseal what opens the channel account
+ * @param unseal means to open the channel account
  * @param requesters whose intents are accepted
  * @param clients whose certificates are accepted
  * @param edges names of certificates, as {@link Client#certificates}, of the proxies that are
@@ -29,8 +29,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param handover between the replicas
  * @param signing time for one session of a signature
  * @param keygen time for one session of a key generation or refresh
- * @param presignatures what is kept ready for signings to come
- * @param metrics who may read them
+ * @param presignatures stock that is kept ready for signings to come
+ * @param metrics password with which they are read
  */
 @ConfigurationProperties(prefix = "coterie.coordinator", ignoreUnknownFields = false)
 public record CoordinatorProperties(
@@ -120,7 +120,7 @@ public record CoordinatorProperties(
   /**
    * Unsealing.
    *
-   * @param passphraseFile what unwraps the data key
+   * @param passphraseFile file of the passphrase that unwraps the data key
    */
   public record Unseal(Path passphraseFile) {}
 

@@ -2,6 +2,7 @@ package io.coterie.coordinator.config;
 
 import com.google.protobuf.util.JsonFormat;
 import io.coterie.coordinator.custody.key.KeyRestoration;
+import io.coterie.coordinator.custody.key.RestoredKey;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.trust.TrustFile;
@@ -12,6 +13,7 @@ import java.nio.file.StandardCopyOption;
 import java.util.List;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
+import org.slf4j.event.Level;
 
 /**
  * The file in the data folder by which an operator brings keys back after the database was lost:
@@ -44,10 +46,19 @@ final class KeptKeys {
     try {
       ListKeysResponse.Builder kept = ListKeysResponse.newBuilder();
       JsonFormat.parser().merge(Files.readString(file), kept);
-      List<String> written =
+      List<RestoredKey> keys =
           restoration.restore(kept.getKeysList(), TrustFile.read(trustFile).verified().trust());
       Files.move(file, file.resolveSibling(FILE + DONE), StandardCopyOption.REPLACE_EXISTING);
-      log.info("{} of the {} keys of {} were written", written.size(), kept.getKeysCount(), file);
+      for (RestoredKey key : keys) {
+        log.atLevel(key.fate().isConflict() ? Level.ERROR : Level.INFO)
+            .log("{}: {}", FILE, key.text());
+      }
+      log.info(
+          "{}: {} keys, of which {} are ACTIVE, and {} have to be looked at",
+          FILE,
+          kept.getKeysCount(),
+          keys.size(),
+          keys.stream().filter(key -> key.fate().isConflict()).count());
     } catch (AttestationException | IllegalArgumentException | IOException e) {
       log.error("no key of {} was written: {}", file, e.getMessage());
     }

@@ -127,7 +127,7 @@ final class Accusations {
     return new Judged(reporter.partyId(), abort, accused, verdict);
   }
 
-  /** The same about whom the evidence convicts: who is named with it may not be who signed it. */
+  /** The accusation of the party that the evidence convicts, which may not be the named one. */
   private Optional<Accusation> convicting(Accusation accusation) {
     return config.getPartiesList().stream()
         .map(party -> accusation.toBuilder().setAccused(party.getId()).build())

@@ -3,8 +3,8 @@ package io.coterie.coordinator.session;
 import java.time.Duration;
 
 /**
- * How long a session may take before another quorum is tried: what sessions took lately plus four
- * times their variation (as RFC 6298 does for retransmission), within bounds. Thread-safe.
+ * How long a session may take before another quorum is tried: the recent time of sessions plus four
+ * times its variation (as RFC 6298 does for retransmission), within bounds. Thread-safe.
  */
 public final class AdaptiveTimeout {
   private static final double MEAN_WEIGHT = 0.125;

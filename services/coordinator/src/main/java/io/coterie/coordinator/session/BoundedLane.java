@@ -64,7 +64,7 @@ final class BoundedLane {
         task.run();
       } catch (RuntimeException | Error e) {
         // An error too: the lane must go on, at least to its last task.
-        log.error("a task of a session failed", e);
+        log.error("a step of a session failed", e);
       }
     }
   }

@@ -46,7 +46,7 @@ public final class KeygenSession extends ObservedSession {
 
   /**
    * After one party has answered with an earlier session's report: how long the others have to do
-   * the same; whoever runs this one then does so in vain. Also how long parties have to use the new
+   * the same; the others then run this one in vain. Also how long parties have to use the new
    * shares that all of them hold.
    */
   private static final Duration ANSWERING = Duration.ofSeconds(2);

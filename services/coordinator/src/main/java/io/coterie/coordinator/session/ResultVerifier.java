@@ -13,7 +13,7 @@ public interface ResultVerifier {
    * Whether a signature is valid under the public key, and its recovery id, if the scheme has one,
    * leads to that key. Malformed input is not valid.
    *
-   * @param payload what the scheme signs: the message, or a digest
+   * @param payload input of the scheme: the message, or a digest
    */
   boolean verifies(ByteString publicKey, ByteString payload, Signature signature);
 

@@ -51,8 +51,8 @@ public final class SigningSession extends ObservedSession {
   private volatile int round = 1;
 
   /**
-   * @param again whether the parties have had the order before: who has answered it then says that
-   *     there is nothing to be run, beside what it sent
+   * @param again whether the parties have had the order before: one that has answered it says that
+   *     there is nothing to be run, beside its answer
    */
   SigningSession(
       ByteString order,
@@ -180,7 +180,7 @@ public final class SigningSession extends ObservedSession {
                       || step.getAbort().getAdvice() == Advice.ADVICE_FREEZE_KEY,
                   false));
       case PROGRESS_NOT_SET -> {
-        log.error("the core said nothing: session {}", id);
+        log.error("the core answered session {} without a step", id);
         end(internal());
       }
     }
@@ -193,7 +193,7 @@ public final class SigningSession extends ObservedSession {
   }
 
   private void broken(MpcException e) {
-    log.error("the core refused a session: {} {}", id, e.getMessage());
+    log.error("the core refused session {}: {}", id, e.getMessage());
     end(internal());
   }
 

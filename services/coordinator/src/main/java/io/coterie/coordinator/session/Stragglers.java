@@ -20,7 +20,7 @@ final class Stragglers {
   /**
    * Names suspects.
    *
-   * @param waited what each party says, with the round it is in and those it misses
+   * @param waited each party's report, with the round it is in and those it misses
    * @param reached the round in which each other party that was heard of was last; {@link
    *     Integer#MAX_VALUE} if it was done
    * @param parties ids of all parties of the session

@@ -4,13 +4,16 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.KeyStore;
 import io.coterie.coordinator.custody.key.MadeKey;
+import io.coterie.coordinator.custody.key.RestoredKey;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
+import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -39,6 +42,18 @@ public final class JdbcKeyStore implements KeyStore {
           + ", name, scheme, threshold, party_ids, party_names, state, epoch, attestation) values ("
           + Headers.PARAMETERS
           + ", ?, ?, ?, ?, ?, 2, ?, ?) on conflict do nothing";
+
+  private static final String LOCKED =
+      "select " + COLUMNS + " from keys where name = ? and state in (1, 2) for update";
+
+  private static final String RENEWING =
+      "select 1 from key_renewals where key_name = ? and state = 1";
+
+  private static final String RENEW =
+      "update keys set epoch = ?, attestation = ?, threshold = ?, party_ids = ?, party_names = ?"
+          + " where id = ?";
+
+  private static final String INCLUDE_ALL = "delete from key_exclusions where key_name = ?";
 
   private static final String FINISH =
       "update keys set state = ?, attestation = ?, error = ?, sessions = ?"
@@ -119,16 +134,75 @@ public final class JdbcKeyStore implements KeyStore {
   }
 
   @Override
-  public boolean restore(KeyRecord key) {
-    MadeKey made = Objects.requireNonNull(key.made());
-    return sql.update(
+  public List<RestoredKey> restore(List<KeyRecord> keys) {
+    return sql.transaction(
+        connection -> {
+          List<RestoredKey> restored = new ArrayList<>();
+          for (KeyRecord key : keys) {
+            restored.add(new RestoredKey(key.name(), key.epoch(), restore(connection, key)));
+          }
+          return restored;
+        });
+  }
+
+  private static RestoredKey.Fate restore(Connection connection, KeyRecord key)
+      throws SQLException {
+    Optional<KeyRecord> here = locked(connection, key.name());
+    if (here.isEmpty() && insert(connection, key)) {
+      return RestoredKey.Fate.WRITTEN;
+    }
+    if (here.isEmpty()) {
+      // Another replica may have begun to make a key of the name in between.
+      here = locked(connection, key.name());
+      if (here.isEmpty()) {
+        return RestoredKey.Fate.REQUEST_TAKEN;
+      }
+    }
+    boolean renewing =
+        !Sql.query(connection, RENEWING, s -> s.setString(1, key.name()), row -> row.getInt(1))
+            .isEmpty();
+    RestoredKey.Fate fate = RestoredKey.beside(here.get(), key, renewing);
+    if (fate == RestoredKey.Fate.RENEWED) {
+      renew(connection, here.get().id(), key);
+    }
+    return fate;
+  }
+
+  private static Optional<KeyRecord> locked(Connection connection, String name)
+      throws SQLException {
+    return Sql.query(connection, LOCKED, s -> s.setString(1, name), JdbcKeyStore::read).stream()
+        .findFirst();
+  }
+
+  private static boolean insert(Connection connection, KeyRecord key) throws SQLException {
+    return Sql.update(
+            connection,
             RESTORE,
             s -> {
               bind(s, key);
               s.setInt(12, key.epoch());
-              s.setBytes(13, Sql.bytes(made.attestation()));
+              s.setBytes(13, attestation(key));
             })
         == 1;
+  }
+
+  /** Exclusions are from the shares that nobody uses any more. */
+  private static void renew(Connection connection, long id, KeyRecord key) throws SQLException {
+    Sql.update(
+        connection,
+        RENEW,
+        s -> {
+          s.setInt(1, key.epoch());
+          s.setBytes(2, attestation(key));
+          s.setInt(3, key.threshold());
+          Holders.bind(s, 4, key.parties());
+          s.setLong(6, id);
+        });
+    Sql.update(connection, INCLUDE_ALL, s -> s.setString(1, key.name()));
+  }
+
+  private static byte @Nullable [] attestation(KeyRecord key) {
+    return Sql.bytes(Objects.requireNonNull(key.made()).attestation());
   }
 
   @Override

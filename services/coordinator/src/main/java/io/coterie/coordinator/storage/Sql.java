@@ -20,8 +20,8 @@ import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Single statements on a pool: one round trip each, committed when they return. JDBC itself,
- * because these statements are on the path of every signature.
+ * Single statements on a pool: one round trip each, committed when they return; and, beside the
+ * path of signatures, some together. JDBC itself, because most are on that path.
  */
 final class Sql {
 
@@ -43,6 +43,12 @@ final class Sql {
     T read(ResultSet row) throws SQLException;
   }
 
+  /** Statements on one connection. */
+  @FunctionalInterface
+  interface Transaction<T> {
+    T run(Connection connection) throws SQLException;
+  }
+
   private final DataSource pool;
 
   Sql(DataSource pool) {
@@ -51,19 +57,32 @@ final class Sql {
 
   /** Runs a statement that changes rows. */
   int update(String sql, Binder binder) {
-    try (Connection connection = pool.getConnection();
-        PreparedStatement statement = connection.prepareStatement(sql)) {
-      binder.bind(statement);
-      return statement.executeUpdate();
+    try (Connection connection = pool.getConnection()) {
+      return update(connection, sql, binder);
     } catch (SQLException e) {
       throw failed(e);
     }
   }
 
+  static int update(Connection connection, String sql, Binder binder) throws SQLException {
+    try (PreparedStatement statement = connection.prepareStatement(sql)) {
+      binder.bind(statement);
+      return statement.executeUpdate();
+    }
+  }
+
   /** Runs a statement that returns rows. */
   <T> List<T> query(String sql, Binder binder, Reader<T> reader) {
-    try (Connection connection = pool.getConnection();
-        PreparedStatement statement = connection.prepareStatement(sql)) {
+    try (Connection connection = pool.getConnection()) {
+      return query(connection, sql, binder, reader);
+    } catch (SQLException e) {
+      throw failed(e);
+    }
+  }
+
+  static <T> List<T> query(Connection connection, String sql, Binder binder, Reader<T> reader)
+      throws SQLException {
+    try (PreparedStatement statement = connection.prepareStatement(sql)) {
       binder.bind(statement);
       try (ResultSet rows = statement.executeQuery()) {
         List<T> result = new ArrayList<>();
@@ -71,6 +90,24 @@ final class Sql {
           result.add(reader.read(rows));
         }
         return result;
+      }
+    }
+  }
+
+  /** Runs statements that take effect together, or not at all. */
+  <T> T transaction(Transaction<T> work) {
+    try (Connection connection = pool.getConnection()) {
+      boolean alone = connection.getAutoCommit();
+      connection.setAutoCommit(false);
+      try {
+        T result = work.run(connection);
+        connection.commit();
+        return result;
+      } catch (SQLException | RuntimeException e) {
+        connection.rollback();
+        throw e;
+      } finally {
+        connection.setAutoCommit(alone);
       }
     } catch (SQLException e) {
       throw failed(e);

@@ -86,7 +86,7 @@ public final class AccessCheck {
    * Checks one access key for many accounts: the exclusive or of the keys of those that are
    * restricted.
    *
-   * @param shares what each account contributes
+   * @param shares contribution of each account
    * @throws ApiException 401
    */
   static void requireCombined(byte[] accessKey, Collection<Optional<byte[]>> shares) {

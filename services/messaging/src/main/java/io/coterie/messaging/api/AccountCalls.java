@@ -88,7 +88,7 @@ public final class AccountCalls {
 
   private record VerificationRefusal(String reason, boolean permanentFailure, String message) {}
 
-  /** Nobody here can send a text message; what registers is a one-time token. */
+  /** Nobody here can send a text message; a one-time token registers a member. */
   private ApiResponse openVerification(Route.Call call) {
     return ApiResponse.json(
         403,

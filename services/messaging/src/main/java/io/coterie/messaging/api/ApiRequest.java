@@ -23,7 +23,7 @@ public final class ApiRequest {
   /**
    * @param target path, with a query after {@code ?} if there is one
    * @param headers first value of each; names in any case
-   * @param connection who the WebSocket belongs to, if the call came through an authenticated one
+   * @param connection owner of the WebSocket, if the call came through an authenticated one
    * @param source whose share of the service the call uses
    * @throws ApiException 400 if the target is malformed
    */

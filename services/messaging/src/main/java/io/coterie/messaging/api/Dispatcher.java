@@ -108,14 +108,14 @@ public final class Dispatcher {
       case DataAccessResourceFailureException e -> unavailable(e);
       case TransientDataAccessException e -> unavailable(e);
       default -> {
-        LOG.error("call failed: {} {}", request.verb(), template(match), cause);
+        LOG.error("a call of {} {} failed", request.verb(), template(match), cause);
         yield ApiResponse.empty(500);
       }
     };
   }
 
   private static ApiResponse unavailable(RuntimeException cause) {
-    LOG.warn("database unavailable", cause);
+    LOG.warn("the database does not answer, so a call is refused", cause);
     return retryLater(503, UNAVAILABLE_RETRY);
   }
 

@@ -12,8 +12,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param template path in which {@code *} stands for one segment, handed to the handler; also the
  *     metric label
- * @param access who may call
- * @param body what it reads
+ * @param access clients that may call
+ * @param body form of the body that it reads
  * @param blocking whether it waits for the database, and so must not hold up other calls of its
  *     connection
  */
@@ -86,7 +86,7 @@ record Route(
 
   /**
    * @param caller empty unless {@link Access} asks for credentials
-   * @param segments what stood for each {@code *}, decoded
+   * @param segments text in the place of each {@code *}, decoded
    * @param trace the caller's trace context
    */
   record Call(

@@ -16,12 +16,12 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * Everything that can be configured about the service, besides Spring's own {@code
  * spring.datasource}, {@code server} and {@code management}. Unknown keys stop the start.
  *
- * @param tls what the public and the management port present
- * @param certificates what sender certificates are signed with
+ * @param tls certificates of the public and the management port
+ * @param certificates keys that sign sender certificates
  * @param enrolments one-time tokens with which numbers may register
  * @param redis through which several replicas share online messages and presence; if it is missing,
  *     there must be one replica
- * @param metrics who may read them
+ * @param metrics password with which they are read
  * @param stories whether messages may be sent as stories: by anyone, to every account
  * @param limits sizes and times
  * @param rates token buckets

@@ -27,7 +27,7 @@ final class DeviceClaim {
   /** The highest claim heard of another connection. */
   private long newestOther;
 
-  /** While a claim is under way: what has come, to be delivered after what waited. */
+  /** Messages that came while the claim was under way, to be delivered after the waiting ones. */
   private @Nullable List<Online> early = new ArrayList<>();
 
   private long earlyBytes;

@@ -51,7 +51,7 @@ public final class RedisAccountChanges implements AccountChanges, AutoCloseable 
                   try {
                     listening.execute(() -> received(message));
                   } catch (RejectedExecutionException e) {
-                    LOG.debug("stopping, nothing is in memory for long");
+                    LOG.debug("the service stops, so nothing is in its memory for long");
                   }
                 }
               }

@@ -274,7 +274,7 @@ public final class RedisDevices implements Presence, OnlineQueue {
           if (failure == null) {
             claimed(device, holder, result);
           } else {
-            LOG.warn("claiming a connection failed", failure);
+            LOG.warn("this replica could not claim a connection in Redis", failure);
             holder.stopGathering().forEach(online -> keep(device, online));
             holder.claimed.completeExceptionally(
                 failure instanceof CompletionException e && e.getCause() != null

@@ -1,3 +1,3 @@
-/** The state that replicas share through Redis: who is connected where, and online messages. */
+/** The state that replicas share through Redis: connections of devices, and online messages. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.messaging.redis;

@@ -129,7 +129,7 @@ public final class ApiServlet extends HttpServlet {
               .flatMap(accounts::authenticate)
               .orElse(null);
     } catch (DataAccessException e) {
-      LOG.warn("database unavailable", e);
+      LOG.warn("the database does not answer, so a connection is refused", e);
       reply(response, UNAVAILABLE);
       return;
     }
@@ -159,7 +159,7 @@ public final class ApiServlet extends HttpServlet {
     }
   }
 
-  /** One connection's endpoint, without compression: what travels is encrypted already. */
+  /** One connection's endpoint, without compression: messages are encrypted already. */
   private static ServerEndpointConfig config(ClientConnection connection) {
     return ServerEndpointConfig.Builder.create(SocketEndpoint.class, "/v1/websocket/")
         .configurator(

@@ -138,7 +138,7 @@ final class ClientConnection implements Presence.Subscriber {
     try {
       services.presence().connect(who.address(), this);
     } catch (DataAccessException e) {
-      LOG.warn("the other replicas are out of reach, the client must connect again", e);
+      LOG.warn("the other replicas are out of reach, so the client must connect again", e);
       close(CloseCodes.TRY_AGAIN_LATER, "");
       return;
     }
@@ -177,7 +177,7 @@ final class ClientConnection implements Presence.Subscriber {
     }
     release();
     if (window != null && window.inFlight() > 0) {
-      LOG.debug("closed with {} messages unacknowledged", window.inFlight());
+      LOG.debug("a connection closed with {} messages unacknowledged", window.inFlight());
     }
     if (who != null) {
       services.presence().disconnect(who.address(), this);
@@ -222,7 +222,7 @@ final class ClientConnection implements Presence.Subscriber {
           try {
             toClose.close(reason);
           } catch (IOException | IllegalStateException e) {
-            LOG.debug("close failed", e);
+            LOG.debug("a connection could not be closed in order", e);
           }
         };
     try {
@@ -379,12 +379,12 @@ final class ClientConnection implements Presence.Subscriber {
                 try {
                   work.run();
                 } catch (RuntimeException e) {
-                  LOG.warn("queue unavailable, the client must connect again", e);
+                  LOG.warn("the queue does not answer, so the client must connect again", e);
                   close(CloseCodes.TRY_AGAIN_LATER, "");
                 }
               });
     } catch (RejectedExecutionException e) {
-      LOG.debug("stopping, the message stays in the queue");
+      LOG.debug("the service stops, so the message stays in the queue");
     }
   }
 

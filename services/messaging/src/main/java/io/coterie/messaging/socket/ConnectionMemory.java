@@ -98,7 +98,7 @@ final class ConnectionMemory {
       try {
         executor.execute(close);
       } catch (RejectedExecutionException e) {
-        LOG.debug("stopping, all connections are closed");
+        LOG.debug("the service has stopped and closed all connections");
       }
     }
 

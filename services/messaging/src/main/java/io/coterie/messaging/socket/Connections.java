@@ -119,7 +119,7 @@ public final class Connections implements SmartLifecycle {
       }
       blockingCalls.shutdown();
       if (!blockingCalls.awaitTermination(drain.toMillis(), TimeUnit.MILLISECONDS)) {
-        LOG.warn("calls still in progress at shutdown");
+        LOG.warn("the service stops while calls are still in progress");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

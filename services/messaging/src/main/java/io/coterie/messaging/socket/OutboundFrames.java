@@ -146,7 +146,7 @@ final class OutboundFrames {
               }
             });
       } catch (IllegalStateException | IllegalArgumentException e) {
-        LOG.debug("write failed", e);
+        LOG.debug("a frame could not be written to its connection", e);
         listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
         return;
       }

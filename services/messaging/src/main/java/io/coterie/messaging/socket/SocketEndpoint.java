@@ -46,7 +46,7 @@ final class SocketEndpoint extends Endpoint {
 
   @Override
   public void onError(Session session, Throwable error) {
-    LOG.debug("socket failed", error);
+    LOG.debug("a socket failed and is closed", error);
     connection.close(CloseReason.CloseCodes.CLOSED_ABNORMALLY, "");
   }
 }

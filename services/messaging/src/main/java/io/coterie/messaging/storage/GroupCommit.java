@@ -125,7 +125,7 @@ final class GroupCommit implements AutoCloseable {
       try {
         wait();
       } catch (InterruptedException e) {
-        LOG.warn("interrupted: nothing is stored any more", e);
+        LOG.warn("the writer of the queue was interrupted and stores nothing any more", e);
         closed = true;
         return List.of();
       }

@@ -269,7 +269,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
 
   @Override
   public List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit) {
-    // Taken before the query: what is deleted meanwhile, the query may still see.
+    // Taken before the query, which may still see messages that are deleted meanwhile.
     Set<Long> leftOut = new HashSet<>(except);
     leftOut.addAll(acknowledged);
     return jdbc.sql(
@@ -318,7 +318,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
       try {
         ids.add(toDelete.take());
       } catch (InterruptedException e) {
-        LOG.warn("interrupted: acknowledged messages will be delivered again", e);
+        LOG.warn("the queue was interrupted, so acknowledged messages are delivered again", e);
         return;
       }
       toDelete.drainTo(ids, MAX_DELETES - 1);

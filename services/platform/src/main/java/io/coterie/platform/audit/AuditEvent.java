@@ -8,7 +8,7 @@ import java.util.TreeMap;
  * An event: its actor, its action and its outcome. It has ids, digests and the fields of a decoded
  * payload, never the payload itself.
  *
- * @param actor who caused it: a requester, a member of the roster, or this service
+ * @param actor its cause: a requester, a member of the roster, or this service
  * @param action verb in lower case with dots, for example {@code signing.claim}
  * @param outcome for example {@code signed}, or the name of an error reason
  * @param fields further facts in the order of their names: {@code key}, {@code digest}, {@code

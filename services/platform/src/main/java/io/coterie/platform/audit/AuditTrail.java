@@ -20,8 +20,8 @@ public final class AuditTrail {
      * Every link holds.
      *
      * @param records how many there have been
-     * @param head hash of the last one (of the trail's name if there is none), 32 bytes: what to
-     *     note elsewhere
+     * @param head hash of the last one (of the trail's name if there is none), 32 bytes, to be
+     *     noted elsewhere
      */
     record Intact(long records, byte[] head) implements Verification {}
 

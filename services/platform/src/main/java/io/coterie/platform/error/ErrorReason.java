@@ -60,7 +60,7 @@ public enum ErrorReason {
   KEY_FROZEN(
       Status.Code.FAILED_PRECONDITION,
       "a party has frozen the key",
-      "The party could not write down whom to leave out. Its operator mends the disk and lifts the"
+      "The party could not store an exclusion from it. Its operator mends the disk and lifts the"
           + " freeze; the runbook of the alert CoterieKeyFrozen says how."),
   ON_HOLD(
       Status.Code.FAILED_PRECONDITION,

@@ -36,8 +36,7 @@ public final class SessionFailures {
           REFUSAL_REASON_REQUEST_BOUND,
           REFUSAL_REASON_PRESIGNATURE_UNKNOWN ->
           ErrorReason.SESSION_FAILED;
-      // The coordinator's own order was wrong, or a newer signer says what this version cannot
-      // know.
+      // The coordinator's own order was wrong, or the signer sent a number that is no reason.
       case REFUSAL_REASON_DEADLINE_TOO_FAR,
           REFUSAL_REASON_MALFORMED_ORDER,
           REFUSAL_REASON_ORDER_MISMATCH,

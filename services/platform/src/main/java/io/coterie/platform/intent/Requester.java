@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 /**
  * Someone whose intents a service accepts, as its configuration pins it.
  *
- * @param name what the requester writes into {@code keyid}: 1 to 63 of {@code [a-z0-9._-]},
+ * @param name as the requester writes it into {@code keyid}: 1 to 63 of {@code [a-z0-9._-]},
  *     starting with a letter or digit
  * @param publicKey Ed25519 or ECDSA P-256
  */

@@ -24,7 +24,7 @@ public sealed interface VerifiedIntent {
   /** SHA-256 of the payload bytes, 32 bytes: two intents are the same when their digests are. */
   ByteString digest();
 
-  /** As received; what the coordinator forwards to the signers. */
+  /** As received; the coordinator forwards it to the signers. */
   SignedIntent envelope();
 
   /** The fields that every kind of intent has. */

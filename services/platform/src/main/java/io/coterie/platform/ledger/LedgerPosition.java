@@ -39,7 +39,7 @@ public record LedgerPosition(long starts, ByteString head, long base, long claim
   public enum Judgement {
     /** The ledger has gone on: this one is remembered from now on. */
     LATER,
-    /** Nothing new, or overtaken on its way: what is remembered stays, and is told the party. */
+    /** Nothing new, or overtaken on its way: the remembered one stays, and is told the party. */
     KNOWN,
     /** No ledger that was never put back shows both. The remembered one stays. */
     CONTRADICTS

@@ -9,9 +9,9 @@ import java.util.List;
  * A payload that was understood.
  *
  * @param kind which member of the intent's payload it was
- * @param toSign what the scheme signs: the message (BLS, Ed25519), or a digest of 32 bytes (ECDSA,
+ * @param toSign input of the scheme: the message (BLS, Ed25519), or a digest of 32 bytes (ECDSA,
  *     BIP-340)
- * @param fields what it says, for people and for audit records, in the order of the payload
+ * @param fields its contents, for people and for audit records, in the order of the payload
  */
 public record DecodedPayload(PayloadKind kind, ByteString toSign, List<Field> fields) {
   /** Lines: enough for a payment to 400 recipients, or 60 KiB of calldata. */

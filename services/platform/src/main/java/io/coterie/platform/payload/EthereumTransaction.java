@@ -104,7 +104,7 @@ public final class EthereumTransaction {
   private final ByteString encoded;
   private final Form form;
 
-  /** By {@link Form#parts}: byte[] of a string, List of a list; what RLPEncoder takes. */
+  /** By {@link Form#parts}: byte[] of a string, List of a list, as RLPEncoder takes them. */
   private final List<Object> values;
 
   private EthereumTransaction(ByteString encoded, Form form, List<Object> values) {

@@ -74,7 +74,7 @@ final class Lines {
     }
   }
 
-  /** Lines that cannot be taken for others: what does not print is escaped. At least one. */
+  /** Lines that cannot be taken for others: unprintable characters are escaped. At least one. */
   private static List<String> printable(String text) {
     List<String> parts = new ArrayList<>();
     StringBuilder part = new StringBuilder();

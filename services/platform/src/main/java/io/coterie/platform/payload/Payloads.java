@@ -127,9 +127,10 @@ public final class Payloads {
   }
 
   /**
-   * A chain that signs its transactions unhashed takes a message for one: whoever may have messages
-   * signed may not have transactions signed unread. Solana marks every versioned transaction, known
-   * today or not, by the top bit of its first byte, and keeps one such byte for messages.
+   * A chain that signs its transactions unhashed takes a message for one: a requester that may have
+   * messages signed may not have transactions signed unread. Solana marks every versioned
+   * transaction, known today or not, by the top bit of its first byte, and keeps one such byte for
+   * messages.
    */
   private static void requireNoTransaction(ByteString message, ByteString publicKey, Lines lines)
       throws IntentException {

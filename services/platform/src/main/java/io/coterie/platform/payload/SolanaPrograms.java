@@ -43,7 +43,7 @@ final class SolanaPrograms {
    * One kind of instruction.
    *
    * @param tag how its data begins
-   * @param operands what follows, and nothing after it
+   * @param operands numbers behind the tag, and nothing after them
    * @param accounts names of its accounts
    * @param more whether accounts may follow
    */
@@ -125,8 +125,8 @@ final class SolanaPrograms {
   /**
    * An instruction in words.
    *
-   * @param text what it does
-   * @param values what its data says, by name
+   * @param text its effect
+   * @param values its data, by name
    * @param accountNames names of its first accounts
    */
   record Call(String text, Map<String, String> values, List<String> accountNames) {

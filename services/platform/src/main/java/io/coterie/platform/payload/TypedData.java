@@ -113,7 +113,7 @@ final class TypedData {
    * Decodes typed data.
    *
    * @param lines takes what it says
-   * @return what is signed, 32 bytes
+   * @return digest to sign, 32 bytes
    */
   static ByteString digest(String json, Lines lines) throws IntentException {
     JsonNode root;

@@ -8,7 +8,7 @@ import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * W3C trace context, version 00: what ties the work of all services for one request together.
+ * W3C trace context, version 00: it ties the work of all services for one request together.
  *
  * @param traceId 32 lower-case hex digits, not all zero
  * @param spanId 16 lower-case hex digits, not all zero: the caller's step

@@ -104,8 +104,8 @@ public final class PassphraseDataKeySource implements DataKeySource {
   }
 
   /**
-   * Makes a data key and stores it wrapped, durably. Never replaces one: whatever was sealed under
-   * it would be lost.
+   * Makes a data key and stores it wrapped, durably. Never replaces one: everything that was sealed
+   * under it would be lost.
    *
    * @throws UnsealException if there is one already, or on bad files
    */

@@ -97,7 +97,7 @@ class BitcoinTaprootTest {
     StringBuilder inputs = new StringBuilder();
     for (int i = 0; i < spent.size(); i++) {
       boolean own = i == input;
-      // Entries in the order of their types: what is spent, sighash, Taproot
+      // Entries in the order of their types: the spent output, sighash, Taproot
       inputs
           .append(spent.get(i).amount < 0 ? "" : entry("01", spent.get(i).encoded()))
           .append(own ? more : "")

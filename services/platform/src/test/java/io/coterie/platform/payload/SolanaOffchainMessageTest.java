@@ -47,7 +47,7 @@ class SolanaOffchainMessageTest {
 
   @Test
   void a_version_1_transaction_is_not_signed_as_a_message() {
-    // SIMD-0385: the first byte of a version 1 transaction; what follows is its own business.
+    // SIMD-0385: the first byte of a version 1 transaction; nothing reads the bytes after it.
     assertRefused(ByteString.fromHex("81" + "010001" + "00000000" + "22".repeat(64)));
     assertRefused(ByteString.fromHex("81"));
   }

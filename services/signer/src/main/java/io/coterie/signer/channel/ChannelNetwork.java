@@ -33,8 +33,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The secure channel as the session service sees it: messages in both directions, typed; what the
- * messaging service could not take is tried again for a while.
+ * The secure channel as the session service sees it: messages in both directions, typed; one that
+ * the messaging service could not take is tried again for a while.
  */
 public final class ChannelNetwork implements PartyNetwork {
   private static final Logger log = LoggerFactory.getLogger(ChannelNetwork.class);
@@ -44,7 +44,7 @@ public final class ChannelNetwork implements PartyNetwork {
 
   /**
    * After this long a message is not tried again; the channel itself has waited for keys and for
-   * the connection before it gives up.
+   * the connection before it failed.
    */
   private static final long RETRY_NANOS = 5_000_000_000L;
 

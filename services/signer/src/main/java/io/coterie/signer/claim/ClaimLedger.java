@@ -28,8 +28,13 @@ public interface ClaimLedger {
    */
   CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted);
 
-  /** Claims a session id that serves no request; otherwise the same. */
-  CompletionStage<Outcome> claimSession(SessionId session, @Nullable Multiplication multiplication);
+  /**
+   * Claims a session id that serves no request; otherwise the same.
+   *
+   * @param account that its rows are kept for
+   */
+  CompletionStage<Outcome> claimSession(
+      SessionId session, String account, @Nullable Multiplication multiplication);
 
   /**
    * Notes that a claimed session multiplies no more: soon, not at once. A process that dies before
@@ -51,12 +56,13 @@ public interface ClaimLedger {
    * Says for ever that a session is not run here. Of a session that may have been run before the
    * store went back, nobody knows that here any more.
    *
+   * @param account that its row is kept for
    * @param requestId of the request that the session serves, as its verified intent says; null if
    *     no intent was verified
    * @return false, and nothing said, if a request has claimed it, or may have; completes once it is
    *     on disk
    */
-  CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId);
+  CompletionStage<Boolean> decline(SessionId session, String account, @Nullable String requestId);
 
   /**
    * Says for ever that this party contributes to no signature of a request, whatever its intent.
@@ -111,20 +117,31 @@ public interface ClaimLedger {
    */
   void forgetRequests(Duration running);
 
-  /**
-   * How many sessions that are kept were claimed for each requester, and for nobody; requests that
-   * this party never signs for count as well.
-   */
-  Map<String, Long> claimed();
-
-  /** Looks how much of the disk is taken and free. */
+  /** Looks how much of the disk is taken and free; cheap, however much is kept. */
   Room room();
 
   /**
-   * @param usedBytes by this ledger and everything that is kept beside it
-   * @param freeBytes on the same disk
+   * The disk of this ledger and of everything that is kept beside it.
+   *
+   * @param keptBytes by account: a requester, {@code coordinators/NAME}, or nobody
+   * @param diskBytes that are free on the disk
+   * @param fileBytes that are free in the ledger's file, which takes them before it grows
+   * @param minFreeBytes that claims leave, so that what must not be forgotten can still be written
    */
-  record Room(long usedBytes, long freeBytes) {}
+  record Room(Map<String, Long> keptBytes, long diskBytes, long fileBytes, long minFreeBytes) {
+    /** Bytes of the disk for the journal: a write into free bytes of the file needs them too. */
+    private static final long JOURNAL_BYTES = 16 << 20;
+
+    public Room {
+      keptBytes = Map.copyOf(keptBytes);
+    }
+
+    /** Bytes that claims may still take; nothing or less on a disk that is nearly full. */
+    public long freeBytes() {
+      long journal = Math.min(JOURNAL_BYTES, minFreeBytes);
+      return diskBytes < journal ? diskBytes - journal : diskBytes + fileBytes - minFreeBytes;
+    }
+  }
 
   /**
    * @param requestId unique for a requester; bound to one intent for ever
@@ -133,6 +150,8 @@ public interface ClaimLedger {
    * @param multiplication of a session that multiplies
    * @param signedIntent {@code coterie.custody.v1.SignedIntent}, kept with the claim: it shows what
    *     the requester has asked for
+   * @param again account that the session is kept for if its request is known already: not the
+   *     requester's, which has signed it once; null if nobody has room for that
    */
   record Claim(
       SessionId session,
@@ -142,7 +161,8 @@ public interface ClaimLedger {
       @Nullable Binding binding,
       @Nullable SessionId instead,
       @Nullable Multiplication multiplication,
-      ByteString signedIntent) {}
+      ByteString signedIntent,
+      @Nullable String again) {}
 
   /**
    * With whom a session multiplies, by which share. A wrong message of a peer shows it a part of
@@ -160,7 +180,7 @@ public interface ClaimLedger {
    * The session in which this party contributes to a request's signature.
    *
    * @param order {@code coterie.party.v1.Order} without its signed intent
-   * @param envelope what this party sends in it; empty if that is not known yet
+   * @param envelope this party's message in it; empty if that is not known yet
    * @param notAfter end of the intent
    */
   record Binding(
@@ -180,6 +200,8 @@ public interface ClaimLedger {
     CLAIMED,
     SESSION_REPLAYED,
     REQUEST_ID_REUSED,
+    /** The request is known, and nobody has room for one more session of it. */
+    ORDERED_TOO_OFTEN,
     /** The request is bound to another session. */
     REQUEST_BOUND
   }

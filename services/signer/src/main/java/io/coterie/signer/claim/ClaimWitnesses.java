@@ -186,7 +186,7 @@ public final class ClaimWitnesses {
         });
   }
 
-  /** To everybody who is not being asked: whoever is learns of what has grown meanwhile with it. */
+  /** States the position to peers that are not being asked; a question tells the others. */
   private void state(long nowNanos) {
     if (!learning.isEmpty()) {
       return; // it is about to have another position

@@ -5,65 +5,93 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * How much of this party's disk each requester may take. Every session leaves rows that are kept
- * for weeks, so the file is divided among requesters by the sessions that were claimed for them,
- * and one that has taken seven times as much as is free gets no more: alone it leaves an eighth,
- * and however many there are, something stays free for one that has taken little (docs/adr/0044).
+ * How much of this party's disk each account may take. Every session leaves rows that are kept for
+ * weeks, so an account for which seven times as many bytes are kept as are free gets no more: alone
+ * it leaves an eighth, and however many there are, something stays free for one that has taken
+ * little (docs/adr/0050). An account is a requester's, or that of a coordinator: for sessions that
+ * nobody asked for, and for those of a request after its first, which its requester cannot help.
  * Thread-safe.
  */
 public final class DiskShares {
   private static final int TIMES_THE_FREE = 7;
 
+  /** Rows of a session beside its intent, at most but for the longest lists of parties. */
+  private static final long SESSION_BYTES = 4_096;
+
+  /** An intent is kept as it is, and what its payload says in an audit record, in hexadecimal. */
+  private static final int TIMES_THE_INTENT = 3;
+
   private final ClaimLedger ledger;
-  private Map<String, Long> claimed;
-  private long all;
   private Room room;
 
-  /** Reads from the ledger what was claimed until now. */
+  /** Bytes of sessions that have been admitted and not claimed yet, by account. */
+  private final Map<String, Long> admitted = new HashMap<>();
+
+  /** Bytes of all sessions that were admitted since the disk was last looked at. */
+  private long sinceLook;
+
+  /** The same since the look before: they may have been written after the last one. */
+  private long sinceLookBefore;
+
+  /** Looks at the disk. */
   public DiskShares(ClaimLedger ledger) {
     this.ledger = ledger;
-    this.claimed = new HashMap<>(ledger.claimed());
-    this.all = sum(claimed);
     this.room = ledger.room();
   }
 
-  private static long sum(Map<String, Long> claimed) {
-    return claimed.values().stream().mapToLong(Long::longValue).sum();
+  /** The account of a coordinator; the name of no requester has such a character. */
+  public static String ofCoordinator(String name) {
+    return "coordinators/" + name;
   }
 
-  /** Whether a requester may have one more session claimed. */
-  public synchronized boolean mayClaim(String requester) {
-    double own = all == 0 ? 0 : (double) room.usedBytes() * of(requester) / all;
-    return own < TIMES_THE_FREE * (double) room.freeBytes();
+  /** The bytes that a session will take, above what most take. */
+  public static long sessionBytes(int intentBytes) {
+    return SESSION_BYTES + (long) TIMES_THE_INTENT * intentBytes;
   }
 
-  /** A session was claimed for a requester, or for nobody: {@link ClaimLedger#NOBODY}. */
-  public synchronized void claimed(String requester) {
-    claimed.merge(requester, 1L, Long::sum);
-    all++;
+  /** Whether anybody may take more. */
+  public synchronized boolean isOpen() {
+    return free() > 0;
   }
 
-  /** Looks how much is free now. Reads the disk. */
+  /** Whether an account may take more. */
+  public synchronized boolean mayTake(String account) {
+    long free = free();
+    long own = room.keptBytes().getOrDefault(account, 0L) + admitted.getOrDefault(account, 0L);
+    return free > 0 && own < TIMES_THE_FREE * (double) free;
+  }
+
+  /**
+   * Sets bytes aside for a session of an account, if it may take more.
+   *
+   * @return false, and nothing is set aside, if it may not; otherwise the caller gives them back
+   *     once they are written, or will not be
+   */
+  public synchronized boolean take(String account, long bytes) {
+    if (!mayTake(account)) {
+      return false;
+    }
+    admitted.merge(account, bytes, Long::sum);
+    sinceLook += bytes;
+    return true;
+  }
+
+  /** Gives back what was set aside: from now on what is on disk counts. */
+  public synchronized void giveBack(String account, long bytes) {
+    admitted.computeIfPresent(account, (_, now) -> now == bytes ? null : now - bytes);
+  }
+
+  /** Looks at the disk. To be called a few times a second. */
   public void look() {
     Room now = ledger.room();
     synchronized (this) {
       room = now;
+      sinceLookBefore = sinceLook;
+      sinceLook = 0;
     }
   }
 
-  /**
-   * Counts anew, as after old sessions were forgotten. Reads the disk. A session that is claimed
-   * meanwhile may be missed until the next time.
-   */
-  public void recount() {
-    Map<String, Long> now = new HashMap<>(ledger.claimed());
-    synchronized (this) {
-      claimed = now;
-      all = sum(now);
-    }
-  }
-
-  private long of(String requester) {
-    return claimed.getOrDefault(requester, 0L);
+  private long free() {
+    return room.freeBytes() - sinceLook - sinceLookBefore;
   }
 }

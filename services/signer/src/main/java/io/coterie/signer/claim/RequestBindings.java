@@ -20,8 +20,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * Which session each request is bound to at this party, and what has become of that session: for
  * schemes whose signatures are random, so that a request never has two (docs/adr/0017). The ledger
- * keeps the bindings themselves; what is known of their sessions is in memory, and what is not
- * known counts as "it may still become a signature". Thread-safe.
+ * keeps the bindings themselves; memory has the known ends of their sessions, and a session without
+ * one counts as "it may still become a signature". Thread-safe.
  */
 public final class RequestBindings {
   /** Requests that are remembered; beyond, the one bound first is forgotten. */

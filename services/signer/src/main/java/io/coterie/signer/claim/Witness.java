@@ -125,7 +125,7 @@ final class Witness {
     }
   }
 
-  /** It remembers another start: what it was asked for is out of date. */
+  /** It remembers another start: the position that it was asked for is out of date. */
   void contradicts() {
     asked = null;
   }

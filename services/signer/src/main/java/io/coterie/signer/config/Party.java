@@ -75,7 +75,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final DataKeySource dataKeys;
   private final Supplier<MpcCore> core;
   private final ChannelAccess access;
-  private final Room room;
+  private final PolicyGate policy;
+  private final DiskRoom room;
   private final SignerMetrics metrics;
   private final Clock clock;
 
@@ -109,7 +110,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.dataKeys = dataKeys;
     this.core = core;
     this.access = access;
-    this.room = new Room(properties.data(), properties.records().minFree().toBytes(), policy);
+    this.policy = policy;
+    this.room =
+        new DiskRoom(properties.data(), properties.records().minFree().toBytes(), () -> store);
     this.metrics = metrics;
     this.clock = clock;
     metrics.vault(() -> phase != Phase.SEALED && phase != Phase.STOPPED);
@@ -199,7 +202,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
               properties.name(),
               clock,
               metrics::committed,
-              properties.records().retention());
+              properties.records().retention(),
+              properties.records().minFree().toBytes());
     }
     PartySecrets.Secret identity = store.secrets().find(IDENTITY).orElse(null);
     if (identity == null) {
@@ -287,7 +291,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
         new SessionService(
             new SessionPorts(
                 network,
-                room,
+                policy,
                 new SessionPorts.Ledgers(
                     openStore.claims(),
                     openStore.shares(),
@@ -325,12 +329,12 @@ final class Party implements SmartLifecycle, HealthIndicator {
     executor.shutdownNow();
     try {
       if (!executor.awaitTermination(properties.drain().toMillis() + 1, TimeUnit.MILLISECONDS)) {
-        log.warn("a step of the start does not end");
+        log.warn("this party stops while a step of its start is still running");
       }
       if (wasReady && service != null) {
         phase = Phase.DRAINING;
         boolean drained = service.drain(properties.drain());
-        log.info("sessions {}", drained ? "are finished" : "did not finish in time");
+        log.info("this party's sessions {}", drained ? "have ended" : "did not end in time");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();

@@ -190,7 +190,7 @@ public record SignerProperties(
   /**
    * One requester. Everything that is not allowed is forbidden.
    *
-   * @param name what it writes into {@code keyid}
+   * @param name as it writes it into {@code keyid}
    * @param publicKeyFile PEM, Ed25519 or P-256
    * @param keys names or globs, for example {@code keys/treasury-*}
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code

@@ -88,7 +88,7 @@ public sealed interface Operation
   /** Ids of the parties with which this party will not use the active key any more. */
   Set<Integer> exclusions(Abort abort);
 
-  /** The session has ended: what it took and did not use is given back. */
+  /** The session has ended and gives back everything that it took and did not use. */
   default void ended() {}
 
   /** How a session goes on whose order was judged. */

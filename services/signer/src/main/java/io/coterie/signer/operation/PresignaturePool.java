@@ -163,7 +163,7 @@ public final class PresignaturePool {
   }
 
   /**
-   * The key has new shares; what was made from older ones is worthless.
+   * The key has new shares; presignatures from older ones are worthless.
    *
    * @param epoch of the shares; {@link #NO_EPOCH} if the older ones were of the same
    */

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param parties the signing set, or all parties of the key, or all that deal or receive, in
  *     ascending order of party id
- * @param request who asked for it; absent for presigning, which nobody asks for
+ * @param request the requester's wish; absent for presigning, which nobody asks for
  * @param target which key signs, from the intent; for presigning from the order
  * @param deadline when this party ends the session
  */

@@ -96,7 +96,7 @@ public final class ThreadWorkPool implements WorkPool {
     threads.shutdown();
     try {
       if (!threads.awaitTermination(10, TimeUnit.SECONDS)) {
-        log.warn("session threads did not end in time");
+        log.warn("this party's threads for sessions did not end in time");
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -151,8 +151,8 @@ public final class ThreadWorkPool implements WorkPool {
           threads.execute(turn);
         }
       } catch (RejectedExecutionException e) {
-        // The pool is closed: whatever was left is dropped with the process.
-        log.debug("work dropped, the pool is closed");
+        // The pool is closed: the remaining work is dropped with the process.
+        log.debug("the pool is closed, so work is dropped");
       }
     }
 
@@ -179,7 +179,7 @@ public final class ThreadWorkPool implements WorkPool {
           task.run();
         } catch (RuntimeException | Error e) {
           // An error too: the lane must go on, at least to its session's deadline.
-          log.error("a task of a session failed", e);
+          log.error("a step of a session failed", e);
         }
       }
     }

@@ -16,9 +16,9 @@ import java.util.Set;
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
  * @param floor bounds both: how widely shares must be spread when a key is made or reshared
- * @param payloads what it may have signed
+ * @param payloads kinds that it may have signed
  * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
- * @param purposes what an intent may say it is for
+ * @param purposes patterns of the purposes that an intent may have
  * @param maxMessageBytes of a payload to sign
  * @param lapse when a session of its requests no longer keeps others from signing
  */

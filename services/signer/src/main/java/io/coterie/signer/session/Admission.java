@@ -56,6 +56,9 @@ final class Admission {
    */
   Optional<KeyShare> admit(Session session, ByteString bytes) throws RefusedException {
     Order order = OrderCheck.parse(bytes);
+    // Before it is known whose the order is: not even that it is declined may be written now.
+    RefusedException.unless(
+        disk.isOpen(), RefusalReason.REFUSAL_REASON_NOT_READY, "this party's disk is nearly full");
     if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
@@ -71,7 +74,7 @@ final class Admission {
       }
     }
     check.inTime(order, intent, clock.instant());
-    roomForRequester(session, plan.request());
+    roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
   }
@@ -108,15 +111,25 @@ final class Admission {
     return sameRequest;
   }
 
-  private void roomForRequester(Session session, SessionPlan.@Nullable Request request)
+  private void roomOnDisk(Session session, SessionPlan.@Nullable Request request)
       throws RefusedException {
-    if (request != null && !disk.mayClaim(request.requester())) {
-      // Saying on disk that the session is declined would take what the requester is refused.
+    String account =
+        request == null
+            ? DiskShares.ofCoordinator(session.coordinator.name())
+            : request.requester();
+    long bytes = DiskShares.sessionBytes(request == null ? 0 : request.signed().size());
+    if (!disk.take(account, bytes)) {
+      // Saying on disk that the session is declined would take what is refused.
       session.order = null;
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-          "this requester has taken its share of the party's disk, which its operator can enlarge");
+      throw request == null
+          ? new RefusedException(
+              RefusalReason.REFUSAL_REASON_OVERLOADED, SessionClaims.NO_ROOM_FOR_COORDINATOR)
+          : new RefusedException(
+              RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+              "this requester has taken its share of the party's disk, which its operator can"
+                  + " enlarge");
     }
+    session.untilClaimed.add(() -> disk.giveBack(account, bytes));
   }
 
   private void countForRequester(Session session, SessionPlan.@Nullable Request request)

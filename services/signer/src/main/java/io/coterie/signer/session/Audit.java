@@ -20,8 +20,8 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The audit events of sessions: who, key, digest, session, outcome, and what a payload was found to
- * say; never the payload itself. Those of keys are in {@code share}.
+ * The audit events of sessions: requester, key, digest, session, outcome, and a payload's decoded
+ * summary; never the payload itself. Those of keys are in {@code share}.
  */
 final class Audit {
   private static final String ORDER = "order.accept";
@@ -32,7 +32,7 @@ final class Audit {
   /**
    * The order of a requester was good, and is claimed with this record.
    *
-   * @param payload what this party understood it to sign; null if it makes or replaces shares
+   * @param payload as this party decoded it; null if it makes or replaces shares
    */
   static AuditEvent accepted(
       SessionPlan plan, Member coordinator, @Nullable DecodedPayload payload) {

@@ -61,6 +61,9 @@ final class Cancellations {
   /** Receipts that are remembered to be in the audit trail. */
   private static final int MAX_AUDITED = 8192;
 
+  private static final String DISK_TAKEN =
+      "this requester has taken its share of the party's disk, which its operator can enlarge";
+
   private final PartyNetwork network;
   private final PolicyGate policy;
   private final ClaimLedger ledger;
@@ -199,9 +202,9 @@ final class Cancellations {
         RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
         IntentProblem.KEY_FINGERPRINT_OTHER.text());
     RefusedException.unless(
-        disk.mayClaim(cancellation.requester()),
+        disk.mayTake(cancellation.requester()),
         RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-        "this requester has taken its share of the party's disk, which its operator can enlarge");
+        DISK_TAKEN);
     return cancellation;
   }
 
@@ -226,6 +229,16 @@ final class Cancellations {
         return;
       }
     }
+    String account = cancellation.requester();
+    long bytes = DiskShares.sessionBytes(cancellation.envelope().getSerializedSize());
+    if (!disk.take(account, bytes)) {
+      refuse(
+          coordinator,
+          cancellation.digest(),
+          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+          DISK_TAKEN);
+      return;
+    }
     ledger
         .never(
             cancellation.requester(),
@@ -235,8 +248,10 @@ final class Cancellations {
             cancellation.digest(),
             Audit.never(cancellation, coordinator))
         .whenComplete(
-            (answer, failure) ->
-                lane.execute(() -> answer(coordinator, cancellation, standing, answer, failure)));
+            (answer, failure) -> {
+              disk.giveBack(account, bytes);
+              lane.execute(() -> answer(coordinator, cancellation, standing, answer, failure));
+            });
   }
 
   private void answer(
@@ -255,10 +270,7 @@ final class Cancellations {
       return;
     }
     switch (answer) {
-      case Never.Said said -> {
-        if (said.first()) {
-          disk.claimed(cancellation.requester());
-        }
+      case Never.Said _ -> {
         bindings.cancelled(cancellation.requester(), cancellation.requestId());
         send(coordinator, signed(cancellation, receipt(cancellation, Receipt.Kind.NEVER)));
       }

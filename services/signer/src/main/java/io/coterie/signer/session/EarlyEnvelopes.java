@@ -105,7 +105,7 @@ final class EarlyEnvelopes {
     return true;
   }
 
-  /** The order of a session has come: what came for it waits as long as the session lives. */
+  /** A session is expected from now on: its messages wait as long as it lives. */
   synchronized void expect(SessionId session) {
     Waiting waiting = unknown.remove(session);
     known.put(session, waiting == null ? new Waiting(0) : waiting);

@@ -24,9 +24,6 @@ final class Housekeeping implements AutoCloseable {
   /** How often the ledger is asked to forget what is of no use any more. */
   private static final Duration FORGET = Duration.ofMinutes(1);
 
-  /** How often it has forgotten when it counts what is left: it reads every session. */
-  private static final int RECOUNT = 60;
-
   private final Inbox inbox;
   private final PresignaturePool presignatures;
   private final KeyActivation activation;
@@ -37,7 +34,6 @@ final class Housekeeping implements AutoCloseable {
   private final Holds holds;
   private final Runnable held;
   private final WorkPool pool;
-  private int forgets;
 
   /** Work that reads the disk now and then. */
   private final WorkPool.Lane disk;
@@ -92,12 +88,9 @@ final class Housekeeping implements AutoCloseable {
         Duration running = Duration.ofNanos(now - forgotNanos);
         forgotNanos = now;
         claims.forgetRequests(running);
-        if (++forgets % RECOUNT == 0) {
-          disk.execute(room::recount);
-        }
       }
     } catch (RuntimeException e) {
-      log.error("housekeeping failed", e);
+      log.error("this party's housekeeping failed", e);
     }
   }
 

@@ -64,7 +64,7 @@ final class Inbox {
     }
   }
 
-  /** The order of a session has come: what came for it waits as long as the session lives. */
+  /** The order of a session has come: its early messages wait as long as the session lives. */
   void expect(SessionId id) {
     early.expect(id);
   }

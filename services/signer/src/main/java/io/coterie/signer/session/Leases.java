@@ -34,8 +34,8 @@ final class Leases {
   }
 
   /**
-   * The same among the sessions of a requester: whatever coordinators order for one, places are
-   * left for others.
+   * The same among the sessions of a requester: however much coordinators order for one, others
+   * keep places.
    */
   boolean admit(Session session, String requester) {
     if (!requesters.take(requester, limits.maxSessionsPerRequester())) {

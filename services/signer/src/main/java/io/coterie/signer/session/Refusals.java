@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
@@ -24,16 +25,19 @@ final class Refusals {
   private final RequestBindings bindings;
   private final SessionReports reports;
   private final SessionRecords records;
+  private final DiskShares disk;
 
   Refusals(
       ClaimLedger claims,
       RequestBindings bindings,
       SessionReports reports,
-      SessionRecords records) {
+      SessionRecords records,
+      DiskShares disk) {
     this.claims = claims;
     this.bindings = bindings;
     this.reports = reports;
     this.records = records;
+    this.disk = disk;
   }
 
   /** A session is refused in its present state. */
@@ -53,9 +57,10 @@ final class Refusals {
     SessionPlan.Request request = plan == null ? null : plan.request();
     // The policy looks at what an intent says after it has checked who signed it.
     boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+    String account = DiskShares.ofCoordinator(session.coordinator.name());
     CompletionStage<Boolean> decline =
-        asked
-            ? claims.decline(session.id, request == null ? null : request.requestId())
+        asked && disk.mayTake(account)
+            ? claims.decline(session.id, account, request == null ? null : request.requestId())
             : CompletableFuture.completedFuture(false);
     decline.whenComplete(
         (declined, failure) ->

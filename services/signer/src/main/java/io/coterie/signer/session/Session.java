@@ -49,6 +49,9 @@ final class Session {
   /** Its places among the sessions that still have something to send. */
   final HeldPlaces untilLastSent = new HeldPlaces();
 
+  /** The room on the disk that is set aside for its claim. */
+  final HeldPlaces untilClaimed = new HeldPlaces();
+
   /** All other places that it has. */
   final HeldPlaces untilEnd = new HeldPlaces();
 

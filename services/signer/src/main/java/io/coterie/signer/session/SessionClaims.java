@@ -18,6 +18,10 @@ import org.jspecify.annotations.Nullable;
  * there when that is over.
  */
 final class SessionClaims {
+  /** Tells people why a coordinator's order is refused that no requester answers for. */
+  static final String NO_ROOM_FOR_COORDINATOR =
+      "this coordinator has taken its share of the party's disk, which its operator can enlarge";
+
   private final ClaimLedger ledger;
   private final RequestBindings bindings;
   private final DiskShares disk;
@@ -41,27 +45,21 @@ final class SessionClaims {
       @Nullable DecodedPayload payload) {
     SessionPlan plan = session.plan();
     SessionPlan.Request request = plan.request();
-    CompletionStage<Outcome> claimed =
-        request == null
-            ? ledger.claimSession(plan.id(), multiplication(plan))
-            : ledger.claimOnce(
-                new ClaimLedger.Claim(
-                    plan.id(),
-                    request.requester(),
-                    request.requestId(),
-                    request.intentDigest(),
-                    binding,
-                    instead,
-                    multiplication(plan),
-                    request.signed()),
-                Audit.accepted(plan, session.coordinator, payload));
-    return claimed.thenApply(
-        outcome -> {
-          if (outcome == Outcome.CLAIMED) {
-            disk.claimed(request == null ? ClaimLedger.NOBODY : request.requester());
-          }
-          return outcome;
-        });
+    String coordinator = DiskShares.ofCoordinator(session.coordinator.name());
+    return request == null
+        ? ledger.claimSession(plan.id(), coordinator, multiplication(plan))
+        : ledger.claimOnce(
+            new ClaimLedger.Claim(
+                plan.id(),
+                request.requester(),
+                request.requestId(),
+                request.intentDigest(),
+                binding,
+                instead,
+                multiplication(plan),
+                request.signed(),
+                disk.mayTake(coordinator) ? coordinator : null),
+            Audit.accepted(plan, session.coordinator, payload));
   }
 
   /** The refusal of a session that the ledger does not let run. */
@@ -83,6 +81,8 @@ final class SessionClaims {
           new RefusedException(
               RefusalReason.REFUSAL_REASON_REQUEST_ID_REUSED,
               "the request id was used with another intent");
+      case ORDERED_TOO_OFTEN ->
+          new RefusedException(RefusalReason.REFUSAL_REASON_OVERLOADED, NO_ROOM_FOR_COORDINATOR);
       case REQUEST_BOUND -> RefusedException.boundTo(bindings.boundOrder(plan));
     };
   }

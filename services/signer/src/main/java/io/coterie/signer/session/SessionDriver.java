@@ -75,7 +75,7 @@ final class SessionDriver {
   /**
    * The core has started.
    *
-   * @param first what it says
+   * @param first its first step
    */
   void started(Session session, Step first) {
     long now = pool.nanos();
@@ -297,7 +297,7 @@ final class SessionDriver {
       endAborted(session, abort);
       return;
     }
-    // On disk before it is reported: whoever is told must be able to rely on it.
+    // The exclusion is on disk before the session reports it, so that peers can rely on it.
     session.move(Event.EXCLUDE);
     session.unexcluded = true;
     keys.exclusions()
@@ -445,7 +445,7 @@ final class SessionDriver {
     }
   }
 
-  /** Ends a session: what it holds is given back, and everybody who waits for it is told. */
+  /** Ends a session, gives back everything it holds, and tells everybody who waits for it. */
   void end(Session session, Event event, String cause, ByteString result) {
     State before = session.state;
     session.move(event);
@@ -479,6 +479,7 @@ final class SessionDriver {
     }
     session.untilEnd.close();
     session.untilLastSent.close();
+    session.untilClaimed.close();
     running.sessions().end(session);
   }
 

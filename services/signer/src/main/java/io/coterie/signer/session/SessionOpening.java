@@ -203,6 +203,7 @@ final class SessionOpening {
       ClaimLedger.@Nullable Binding binding,
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
+    session.untilClaimed.close();
     if (outcome == ClaimLedger.Outcome.CLAIMED) {
       session.multiplying = session.plan().protocol().multiplies();
       claims.multiplied(session); // if it was cancelled or too late meanwhile

@@ -112,8 +112,8 @@ final class SessionRecords {
   void roundLeft(
       Session session, EarlyEnvelopes.Arrived last, @Nullable String straggler, long nowNanos) {
     Protocol protocol = session.plan().protocol();
-    // A session that only waits for its result lets messages lie on purpose: what counts there is
-    // when the last one came.
+    // A session that only waits for its result lets messages lie on purpose, so its round ends when
+    // the last one came.
     long left = session.state == State.COMBINING ? last.receivedNanos() : nowNanos;
     telemetry.roundLeft(protocol, session.round, Math.max(0, left - session.roundEnteredNanos));
     if (straggler != null) {
@@ -137,7 +137,7 @@ final class SessionRecords {
   void brokenAfterEnd(Session session, Abort abort) {
     SessionPlan plan = session.plan();
     log.warn(
-        "{} was found broken after its end: {}, culprits {}",
+        "evidence after the end of a session shows that its {} was broken: {}, culprits {}",
         plan.protocol().label(),
         abort.getCause(),
         abort.getCulpritsList());

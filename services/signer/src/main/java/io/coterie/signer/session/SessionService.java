@@ -105,12 +105,12 @@ public final class SessionService implements AutoCloseable {
             pool::nanos);
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings);
-    this.refusals = new Refusals(claims, bindings, reports, records);
+    DiskShares disk = new DiskShares(claims);
+    this.refusals = new Refusals(claims, bindings, reports, records, disk);
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
         new SessionMeans.Keys(
             shares, activation, new Exclusions(shares, ports.ledgers().holds(), presignatures));
-    DiskShares disk = new DiskShares(claims);
     SessionClaims sessionClaims = new SessionClaims(claims, bindings, disk, self);
     SessionMeans.Accounts accounts =
         new SessionMeans.Accounts(reports, refusals, records, telemetry);
@@ -198,7 +198,7 @@ public final class SessionService implements AutoCloseable {
     Session known = sessions.add(session).orElse(null);
     if (known != null) {
       session.untilLastSent.close();
-      // It is already being followed; whoever orders it again may have missed what was sent in it.
+      // It is already being followed; the coordinator that repeats it may have missed an answer.
       known.run(() -> opening.orderedAgain(known, session));
       return;
     }

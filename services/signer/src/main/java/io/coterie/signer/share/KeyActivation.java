@@ -176,8 +176,8 @@ public final class KeyActivation {
   }
 
   /**
-   * Reports a stored share to its parties again: whoever has none will say so, and whoever uses its
-   * own will show why.
+   * Reports a stored share to its parties again: a party without one will say so, and a party that
+   * uses its own will show why.
    */
   public void askAbout(KeyShare share) {
     lane.execute(() -> gossip.announce(share, Optional.empty()));
@@ -488,7 +488,9 @@ public final class KeyActivation {
                     && e.getValue().key.equals(used.key())
                     && shares.ofSession(e.getKey()).isEmpty());
     log.info(
-        used.left() ? "{} is left to others, epoch {}" : "{} is active, epoch {}",
+        used.left()
+            ? "this party holds no share of {} any more: others use epoch {}"
+            : "this party uses its share of {} of epoch {}",
         used.key(),
         used.epoch());
     if (candidate.asked) {
@@ -498,7 +500,7 @@ public final class KeyActivation {
           .filter(party -> party != network.self().partyId())
           .forEach(party -> gossip.tell(used, party, now));
     }
-    // It waits for that: what all say that they have stored may still be abandoned.
+    // It waits for that: a share that all say they have stored may still be abandoned.
     gossip.tellCoordinator(used);
     listener.activated(used, sameEpoch);
     List<Waiter> woken = waiters.remove(used.key());

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  *     left
  * @param members ids of the parties of the session that made it, ascending: the key's, and those
  *     that leave it
- * @param keyPublic what all parties must agree on
+ * @param keyPublic public data that all parties must agree on
  * @param sealed opaque to everything but the core; empty if this party has left
  * @param origin session and request that made it
  * @param certificate that every party of the session has stored its end of it; null unless active

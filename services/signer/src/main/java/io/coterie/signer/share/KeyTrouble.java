@@ -40,7 +40,7 @@ public record KeyTrouble(String key, int party, Kind kind, int ends) {
             new Hold(
                 new Hold.Scope(key),
                 Hold.Cause.FREEZE,
-                "whom to leave out of it could not be written down",
+                "an exclusion from it could not be stored",
                 null))
         : Optional.empty();
   }
@@ -49,7 +49,7 @@ public record KeyTrouble(String key, int party, Kind kind, int ends) {
   public String text() {
     return switch (kind) {
       case FROZEN ->
-          key + " is frozen: whom to leave out could not be written; mend the disk, then lift it";
+          key + " is frozen: an exclusion could not be stored; mend the disk, then lift the freeze";
       case EXCLUDED ->
           key
               + ": party "

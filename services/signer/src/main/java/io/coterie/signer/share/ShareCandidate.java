@@ -9,7 +9,7 @@ import java.util.TreeSet;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A share that may become active, or whose session still runs: what its parties have said of it.
+ * A share that may become active, or whose session still runs, and its parties' reports of it.
  * Confined to the lane of {@link KeyActivation}.
  */
 final class ShareCandidate {

@@ -29,6 +29,11 @@ public final class Backup {
   public static final String DATA_KEY = "data.key";
 
   private static final Set<String> CONTENT = Set.of(PartyFile.NAME, DATA_KEY);
+
+  /** The reason of the hold of everything that a restored party begins with. */
+  private static final String HOLDS_UNKNOWN =
+      "restored from a backup: holds that were set or lifted since are unknown";
+
   private static final String LOCK = "backup.lock";
   private static final String PART = "backup.part";
 
@@ -120,13 +125,20 @@ public final class Backup {
 
   /**
    * The party has forgotten everything after the backup: whom it excludes, how often it died. So it
-   * multiplies with no share of the backup; see {@code docs/runbooks/back-up-and-restore.md}.
+   * multiplies with no share of the backup, and holds everything until its operator has looked at
+   * the holds; see {@code docs/runbooks/back-up-and-restore.md}.
    */
   private static void markRestored(Path file) {
     try (Database copy = Database.writer(file)) {
       copy.update("UPDATE ledger SET restored = 1");
       // A permission of the operator may have been used since the backup.
       copy.update("DELETE FROM permitted_trust");
+      // A hold may have been set since: the operator says that none was, by lifting this one.
+      copy.update(
+          "INSERT INTO hold (scope, reason, since_ms) VALUES ('installation', ?,"
+              + " (SELECT coalesce(max(time_ms), 0) FROM audit_record)) ON CONFLICT (scope) DO"
+              + " UPDATE SET reason = substr(excluded.reason || '; held before: ' || reason, 1, 256)",
+          HOLDS_UNKNOWN);
       copy.commit();
       if (!copy.checkpoint()) {
         throw new StoreException(file + " is in use");

@@ -37,7 +37,7 @@ final class CommitThread implements CommitRunner {
       try {
         task.run();
       } catch (RuntimeException | Error e) {
-        log.error("a task of the store failed", e);
+        log.error("a step of the store failed", e);
       }
     };
   }

@@ -111,9 +111,7 @@ final class GroupCommit implements AutoCloseable {
     return enqueue(new Waiting<>(write, true, false, true));
   }
 
-  /**
-   * The same; what it deletes or replaces is nowhere in the file or its journal when it is done.
-   */
+  /** The same; deleted and replaced rows are nowhere in the file or its journal when it is done. */
   <T> CompletionStage<T> submitErasing(Write<T> write) {
     return enqueue(new Waiting<>(write, true, true, true));
   }

@@ -6,12 +6,17 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Comparator;
+import java.util.HashSet;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
@@ -25,14 +30,21 @@ import org.slf4j.LoggerFactory;
 /**
  * The requests of the operator to a running signer, as files in the party's data folder: another
  * process cannot open the party's file, and anyone who may write into the folder could replace that
- * file. The name says what is asked for, the content why; so a full disk takes one without a
- * reason.
+ * file. The name says what is asked for and which number the request has, the content why; so a
+ * full disk takes one without a reason. Requests about one thing are done in the order of their
+ * numbers, each once the one before is on disk.
  */
 public final class OperatorRequests {
   private static final Logger log = LoggerFactory.getLogger(OperatorRequests.class);
 
   /** Characters of a reason. */
   private static final int MAX_REASON = 256;
+
+  /** Hexadecimal digits of a request's number. */
+  private static final int NUMBER_DIGITS = 16;
+
+  /** The end of the name of a file that was found to be no request. */
+  private static final String REFUSED = ".refused";
 
   /** Hexadecimal digits of the SHA-256 of a version of the trust file. */
   private static final int DIGEST_DIGITS = 64;
@@ -93,6 +105,15 @@ public final class OperatorRequests {
             "the reason is not one line of 1 to " + MAX_REASON + " characters");
       }
     }
+
+    /** Requests about the same thing are done one after another. */
+    String subject() {
+      return switch (kind) {
+        case HOLD, LIFT -> "hold of " + argument;
+        case UNFREEZE -> "freeze of " + argument;
+        case FENCE, PERMIT_TRUST -> kind.command;
+      };
+    }
   }
 
   private final Path folder;
@@ -120,53 +141,123 @@ public final class OperatorRequests {
     if (request.kind().hasReason()) {
       Files.writeString(part, request.reason());
     }
-    Files.move(part, folder.resolve(name(request)), StandardCopyOption.ATOMIC_MOVE);
+    Files.move(part, folder.resolve(name(request, nextNumber())), StandardCopyOption.ATOMIC_MOVE);
   }
 
-  private static String name(Request request) {
+  /** Greater than those of all requests that wait, also when the clock was set back. */
+  private long nextNumber() throws IOException {
+    long number = Math.max(0, System.currentTimeMillis());
+    for (Path file : inOrder()) {
+      number = Math.max(number, number(file) + 1);
+    }
+    return number;
+  }
+
+  private static String name(Request request, long number) {
+    HexFormat hex = HexFormat.of();
     // Hexadecimal, so no argument can name a file elsewhere.
     return request.kind().command
         + "-"
-        + HexFormat.of().formatHex(request.argument().getBytes(StandardCharsets.UTF_8));
+        + hex.formatHex(request.argument().getBytes(StandardCharsets.UTF_8))
+        + "-"
+        + hex.toHexDigits(number);
+  }
+
+  /** The number in the name of a file; 0 if it has none. */
+  private static long number(Path file) {
+    String digits = parts(file)[2];
+    return digits.matches("[0-7][0-9a-f]{" + (NUMBER_DIGITS - 1) + "}")
+        ? HexFormat.fromHexDigitsToLong(digits)
+        : 0;
   }
 
   /**
-   * Does what was asked for.
+   * The command, the argument and the number in the name of a file; each empty if it is missing.
+   */
+  private static String[] parts(Path file) {
+    String[] parts = {"", "", ""};
+    String name = file.getFileName().toString();
+    int number = name.lastIndexOf('-');
+    int argument = name.lastIndexOf('-', number - 1);
+    if (number > 0 && argument > 0) {
+      parts[0] = name.substring(0, argument);
+      parts[1] = name.substring(argument + 1, number);
+      parts[2] = name.substring(number + 1);
+    }
+    return parts;
+  }
+
+  /** The files that are named as requests, by number. */
+  private List<Path> inOrder() throws IOException {
+    List<Path> files = new ArrayList<>();
+    try (DirectoryStream<Path> all =
+        Files.newDirectoryStream(folder, OperatorRequests::isRequest)) {
+      all.forEach(files::add);
+    } catch (DirectoryIteratorException e) {
+      throw e.getCause();
+    }
+    files.sort(Comparator.comparingLong(OperatorRequests::number).thenComparing(Path::toString));
+    return files;
+  }
+
+  /** Whether a name begins as that of a request, and was not found to be none. */
+  private static boolean isRequest(Path file) {
+    String name = file.getFileName().toString();
+    return !name.endsWith(REFUSED)
+        && Arrays.stream(Kind.values()).anyMatch(kind -> name.startsWith(kind.command + "-"));
+  }
+
+  /**
+   * Does what was asked for. A file that is no request, or cannot be read, is set aside and stops
+   * no other.
    *
-   * @param action says for the log what came of it; a request stays until that has succeeded
+   * @param action says for the log what came of it; a request stays until that has succeeded, and
+   *     those about the same thing wait for it
    */
   void perform(Function<Request, CompletionStage<String>> action) {
-    try (DirectoryStream<Path> files = Files.newDirectoryStream(folder, f -> kind(f).isPresent())) {
-      for (Path file : files) {
+    Set<String> subjects = new HashSet<>();
+    try {
+      for (Path file : inOrder()) {
         Request request = read(file);
-        if (request == null) {
-          delete(file);
-        } else if (taken.add(file)) {
+        if (request != null && subjects.add(request.subject()) && taken.add(file)) {
           action.apply(request).whenComplete((done, failure) -> done(file, done, failure));
         }
       }
-    } catch (IOException | DirectoryIteratorException e) {
+    } catch (IOException e) {
       log.warn("the requests of the operator cannot be read", e);
     }
   }
 
-  private static Optional<Kind> kind(Path file) {
-    String name = file.getFileName().toString();
-    int dash = name.lastIndexOf('-');
-    return dash < 0 ? Optional.empty() : Kind.of(name.substring(0, dash));
+  /** The request of a file; null, and the file is set aside, if it is none that is readable. */
+  private static @Nullable Request read(Path file) {
+    String[] parts = parts(file);
+    try {
+      Kind kind =
+          Kind.of(parts[0])
+              .orElseThrow(() -> new IllegalArgumentException("its name is no request's"));
+      if (number(file) == 0) {
+        throw new IllegalArgumentException("its name has no number");
+      }
+      String argument = new String(HexFormat.of().parseHex(parts[1]), StandardCharsets.UTF_8);
+      return new Request(kind, argument, kind.hasReason() ? reason(file) : "");
+    } catch (IOException | IllegalArgumentException e) {
+      if (!Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
+        return null; // it was done meanwhile
+      }
+      log.error("{} is no request of the operator, and is set aside: {}", file, e.toString());
+      setAside(file);
+      return null;
+    }
   }
 
-  /** The request of a file; null if it is none that {@link #ask} makes. */
-  private static @Nullable Request read(Path file) throws IOException {
-    String name = file.getFileName().toString();
+  private static void setAside(Path file) {
     try {
-      byte[] argument = HexFormat.of().parseHex(name.substring(name.lastIndexOf('-') + 1));
-      Kind kind = kind(file).orElseThrow();
-      return new Request(
-          kind, new String(argument, StandardCharsets.UTF_8), kind.hasReason() ? reason(file) : "");
-    } catch (IllegalArgumentException e) {
-      log.warn("{} is no request of the operator: {}", name, e.getMessage());
-      return null;
+      Files.move(
+          file,
+          file.resolveSibling(file.getFileName() + REFUSED),
+          StandardCopyOption.REPLACE_EXISTING);
+    } catch (IOException e) {
+      log.error("{} cannot be set aside", file, e);
     }
   }
 

@@ -10,6 +10,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.sql.SQLException;
 import java.util.concurrent.ArrayBlockingQueue;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 
 /**
@@ -20,13 +21,22 @@ final class PartyFile implements AutoCloseable {
   /** Name of the file in the data folder. */
   static final String NAME = "party.db";
 
+  /** With a longer journal, as during a backup, nothing is forgotten: it would grow by that. */
+  private static final long LONG_JOURNAL_BYTES = 16 << 20;
+
   private static final int READERS = 2;
 
+  /** How often a read that waits for a connection looks whether there will be one. */
+  private static final long CLOSED_CHECK_MS = 100;
+
+  private final Path path;
   private final FileChannel lock;
   private final GroupCommit writer;
   private final BlockingQueue<Database> readers = new ArrayBlockingQueue<>(READERS);
+  private volatile boolean closed;
 
-  private PartyFile(FileChannel lock, GroupCommit writer) {
+  private PartyFile(Path path, FileChannel lock, GroupCommit writer) {
+    this.path = path;
     this.lock = lock;
     this.writer = writer;
   }
@@ -50,7 +60,8 @@ final class PartyFile implements AutoCloseable {
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
         }
         PartyFile file =
-            new PartyFile(lock, new GroupCommit(runner.get(), Database.writer(path), listener));
+            new PartyFile(
+                path, lock, new GroupCommit(runner.get(), Database.writer(path), listener));
         try {
           for (int i = 0; i < READERS; i++) {
             file.readers.add(Database.reader(path));
@@ -107,6 +118,16 @@ final class PartyFile implements AutoCloseable {
     }
   }
 
+  /** Bytes on the disk that this process can still take. */
+  long free() {
+    return path.toFile().getUsableSpace();
+  }
+
+  /** Whether the journal is short enough for rows to be deleted. */
+  boolean mayForget() {
+    return path.resolveSibling(NAME + "-wal").toFile().length() <= LONG_JOURNAL_BYTES;
+  }
+
   /** Takes every write of the file. */
   GroupCommit writer() {
     return writer;
@@ -119,7 +140,13 @@ final class PartyFile implements AutoCloseable {
    */
   <T> T read(GroupCommit.Write<T> query) {
     try {
-      Database database = readers.take();
+      Database database = null;
+      while (database == null) {
+        if (closed) {
+          throw new StoreException("the party's file is closed");
+        }
+        database = readers.poll(CLOSED_CHECK_MS, TimeUnit.MILLISECONDS);
+      }
       try {
         return query.run(database);
       } finally {
@@ -137,6 +164,7 @@ final class PartyFile implements AutoCloseable {
   @Override
   public void close() {
     writer.close();
+    closed = true;
     try {
       for (Database reader = readers.poll(); reader != null; reader = readers.poll()) {
         reader.close();

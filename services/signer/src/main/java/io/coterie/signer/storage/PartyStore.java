@@ -47,14 +47,14 @@ public final class PartyStore implements AutoCloseable {
       Path folder,
       Clock clock,
       RandomGenerator random,
-      Duration retention) {
+      Duration retention,
+      long minFree) {
     SqliteLedger ledger = new SqliteLedger(random);
     SqliteExclusions exclusions =
         new SqliteExclusions(file, new UnwrittenExclusions(folder), ledger, chain, clock);
     this.file = file;
     this.claims =
-        new SqliteClaims(
-            file, ledger, new SqliteRecords(file, retention), chain, clock, folder.resolve(FILE));
+        new SqliteClaims(file, ledger, new SqliteRecords(file, retention), chain, clock, minFree);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -77,26 +77,29 @@ public final class PartyStore implements AutoCloseable {
    */
   public static PartyStore open(
       Path folder, String party, Clock clock, ObjLongConsumer<Integer> committed) {
-    return open(folder, party, clock, committed, SqliteRecords.RETENTION);
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION, 0);
   }
 
   /**
-   * The same with another time for which records are kept.
+   * The same with another time for which records are kept, and room that claims leave.
    *
    * @param retention longer than requests are kept
+   * @param minFree bytes of the disk that no claim takes
    */
   public static PartyStore open(
       Path folder,
       String party,
       Clock clock,
       ObjLongConsumer<Integer> committed,
-      Duration retention) {
+      Duration retention,
+      long minFree) {
     return open(
         folder,
         party,
         clock,
         committed,
         retention,
+        minFree,
         () -> new CommitThread(party),
         new SecureRandom());
   }
@@ -114,7 +117,7 @@ public final class PartyStore implements AutoCloseable {
       ObjLongConsumer<Integer> committed,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
-    return open(folder, party, clock, committed, SqliteRecords.RETENTION, runner, random);
+    return open(folder, party, clock, committed, SqliteRecords.RETENTION, 0, runner, random);
   }
 
   private static PartyStore open(
@@ -123,6 +126,7 @@ public final class PartyStore implements AutoCloseable {
       Clock clock,
       ObjLongConsumer<Integer> committed,
       Duration retention,
+      long minFree,
       Supplier<CommitRunner> runner,
       RandomGenerator random) {
     SqliteAudit.Chain chain = new SqliteAudit.Chain("signer/" + party, clock);
@@ -142,7 +146,7 @@ public final class PartyStore implements AutoCloseable {
               }
             });
     try {
-      return new PartyStore(file, chain, folder, clock, random, retention);
+      return new PartyStore(file, chain, folder, clock, random, retention, minFree);
     } catch (RuntimeException e) {
       file.close();
       throw e;

@@ -4,12 +4,14 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.audit.AuditStore;
 import io.coterie.platform.audit.AuditTrail;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.party.AuditLog;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.SortedMap;
@@ -60,31 +62,32 @@ public final class SqliteAudit implements AuditLog {
    * Forgets the first records up to a time, but never the last one of all; the trail begins with
    * the hash that its next record names.
    *
-   * @return whether there may be more to forget
+   * @param endMs by the time of records: {@link SqliteLedger#ran}
    */
-  static boolean forget(Database db, Instant end, int most) throws SQLException {
+  static void forget(Database db, long endMs, SqliteRecords.Step step) throws SQLException {
     long sequence = 0;
     byte[] hash = {};
-    int forgotten = 0;
     // One more, so that the last one of all is never among them.
     try (ResultSet row =
         db.statement(
-                "SELECT sequence, time_ms, hash FROM audit_record ORDER BY sequence LIMIT ?",
-                most + 1L)
+                "SELECT sequence, ran_ms, hash, octet_length(fields) AS bytes FROM audit_record"
+                    + " ORDER BY sequence LIMIT ?",
+                SqliteRecords.FORGOTTEN_AT_ONCE + 1L)
             .executeQuery()) {
       boolean more = row.next();
-      while (more && forgotten < most && row.getLong("time_ms") < end.toEpochMilli()) {
+      while (more && !step.isFull() && row.getLong("ran_ms") < endMs) {
         long candidate = row.getLong("sequence");
         byte[] itsHash = row.getBytes("hash");
+        long bytes = row.getLong("bytes");
         more = row.next();
         if (more) {
           sequence = candidate;
           hash = itsHash;
-          forgotten++;
+          step.take(bytes);
         }
       }
     }
-    if (forgotten > 0) {
+    if (hash.length > 0) {
       db.update("DELETE FROM audit_record WHERE sequence <= ?", sequence);
       db.update(
           "INSERT INTO audit_beginning (id, sequence, hash) VALUES (1, ?, ?) ON CONFLICT (id) DO"
@@ -92,7 +95,6 @@ public final class SqliteAudit implements AuditLog {
           sequence,
           hash);
     }
-    return forgotten == most;
   }
 
   /** Appends to the trail inside the transactions of the party's writer. */
@@ -159,7 +161,9 @@ public final class SqliteAudit implements AuditLog {
     public void append(AuditRecord record) {
       try {
         db.update(
-            "INSERT INTO audit_record (" + COLUMNS + ") VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO audit_record ("
+                + COLUMNS
+                + ", account, ran_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             record.sequence(),
             record.time().toEpochMilli(),
             record.event().actor(),
@@ -167,9 +171,26 @@ public final class SqliteAudit implements AuditLog {
             record.event().outcome(),
             JSON.writeValueAsString(record.event().fields()),
             record.previousHash(),
-            record.hash());
+            record.hash(),
+            account(record.event()),
+            SqliteLedger.ran(db));
       } catch (SQLException e) {
         throw new StoreException("an audit record could not be written", e);
+      }
+    }
+
+    /** The account for which the session of an event is kept; nobody's if none was claimed. */
+    private String account(AuditEvent event) throws SQLException {
+      String session = event.fields().get("session_id");
+      if (session == null) {
+        return ClaimLedger.NOBODY;
+      }
+      try (ResultSet row =
+          db.statement(
+                  "SELECT account FROM claimed_session WHERE session_id = ?",
+                  HexFormat.of().parseHex(session))
+              .executeQuery()) {
+        return row.next() ? row.getString(1) : ClaimLedger.NOBODY;
       }
     }
 

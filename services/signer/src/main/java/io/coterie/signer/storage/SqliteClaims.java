@@ -7,8 +7,6 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger;
-import java.io.File;
-import java.nio.file.Path;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
@@ -20,6 +18,7 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletionStage;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -37,9 +36,6 @@ final class SqliteClaims implements ClaimLedger {
    */
   private static final Duration KEPT = VerifiedIntent.MAX_LIFE.plus(Duration.ofDays(1));
 
-  /** Rows that are forgotten in one transaction, which others wait for. */
-  private static final int FORGOTTEN_AT_ONCE = 1_000;
-
   /** Equal to no session id. */
   private static final byte[] NO_SESSION = new byte[0];
 
@@ -48,10 +44,13 @@ final class SqliteClaims implements ClaimLedger {
   private final SqliteRecords records;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
-  private final File path;
+  private final long minFree;
+
+  /** Whether a step of forgetting waits to be written; one at a time. */
+  private final AtomicBoolean forgetting = new AtomicBoolean();
 
   /**
-   * @param path of the party's file
+   * @param minFree bytes of the disk that no claim may take
    */
   SqliteClaims(
       PartyFile file,
@@ -59,13 +58,13 @@ final class SqliteClaims implements ClaimLedger {
       SqliteRecords records,
       SqliteAudit.Chain audit,
       Clock clock,
-      Path path) {
+      long minFree) {
     this.file = file;
     this.ledger = ledger;
     this.records = records;
     this.audit = audit;
     this.clock = clock;
-    this.path = path.toFile();
+    this.minFree = minFree;
     if (file.read(db -> db.count("SELECT made_ms FROM ledger")) == 0) {
       file.writer().submit(db -> SqliteLedger.made(db, clock.instant()));
     }
@@ -78,16 +77,14 @@ final class SqliteClaims implements ClaimLedger {
           if (SqliteLedger.isFenced(db, claim.requestId())) {
             return Claimed.not(Outcome.FENCED);
           }
-          long now = clock.millis();
           byte[] digest = claim.intentDigest().toByteArray();
           boolean newRequest =
               db.update(
-                      "INSERT INTO claimed_request (requester, request_id, intent_digest,"
-                          + " claimed_at_ms) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                      "INSERT INTO claimed_request (requester, request_id, intent_digest)"
+                          + " VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
                       claim.requester(),
                       claim.requestId(),
-                      digest,
-                      now)
+                      digest)
                   == 1;
           if (!newRequest) {
             Request known = request(db, claim.requester(), claim.requestId());
@@ -98,10 +95,15 @@ final class SqliteClaims implements ClaimLedger {
               return Claimed.not(Outcome.REQUEST_ID_REUSED);
             }
           }
-          if (newRequest) {
-            keep(db, digest, now, claim.signedIntent());
+          // The requester has signed one request: sessions after its first are the coordinator's.
+          @Nullable String account = newRequest ? claim.requester() : claim.again();
+          if (account == null) {
+            return Claimed.not(Outcome.ORDERED_TOO_OFTEN);
           }
-          if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), now)) {
+          if (newRequest) {
+            keep(db, digest, account, claim.signedIntent());
+          }
+          if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
@@ -121,10 +123,10 @@ final class SqliteClaims implements ClaimLedger {
 
   @Override
   public CompletionStage<Outcome> claimSession(
-      SessionId session, @Nullable Multiplication multiplication) {
+      SessionId session, String account, @Nullable Multiplication multiplication) {
     return claiming(
         db -> {
-          if (!claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
+          if (!claimSession(db, session, NOBODY, NOBODY, account)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
           }
           return new Claimed(Outcome.CLAIMED, multiplies(db, session, multiplication));
@@ -188,12 +190,13 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
+  public CompletionStage<Boolean> decline(
+      SessionId session, String account, @Nullable String requestId) {
     return file.writer()
         .submit(
             db -> {
               if (!mayHaveForgotten(db, requestId)
-                  && claimSession(db, session, NOBODY, NOBODY, clock.millis())) {
+                  && claimSession(db, session, NOBODY, NOBODY, account)) {
                 return true;
               }
               return db.count(
@@ -236,20 +239,17 @@ final class SqliteClaims implements ClaimLedger {
               if (known != null && !isBoundTo(db, requester, requestId, over)) {
                 return new Never.Claimed(ByteString.copyFrom(known.digest()));
               }
-              long now = clock.millis();
               db.update(
-                  "INSERT INTO claimed_request (requester, request_id, intent_digest,"
-                      + " claimed_at_ms, never) VALUES (?, ?, ?, ?, 1) ON CONFLICT DO UPDATE SET"
-                      + " never = 1",
+                  "INSERT INTO claimed_request (requester, request_id, intent_digest, never)"
+                      + " VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET never = 1",
                   requester,
                   requestId,
-                  digest.toByteArray(),
-                  now);
+                  digest.toByteArray());
               db.update(
                   "DELETE FROM bound_request WHERE requester = ? AND request_id = ?",
                   requester,
                   requestId);
-              keep(db, digest.toByteArray(), now, cancellation);
+              keep(db, digest.toByteArray(), requester, cancellation);
               audit.append(db, said);
               return new Never.Said(true);
             });
@@ -269,13 +269,14 @@ final class SqliteClaims implements ClaimLedger {
             == 1;
   }
 
-  private static void keep(Database db, byte[] digest, long nowMs, ByteString signedIntent)
+  private static void keep(Database db, byte[] digest, String account, ByteString signedIntent)
       throws SQLException {
     db.update(
-        "INSERT INTO kept_intent (intent_digest, kept_at_ms, signed_intent)"
-            + " VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO kept_intent (intent_digest, ran_ms, account, signed_intent)"
+            + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
         digest,
-        nowMs,
+        SqliteLedger.ran(db),
+        account,
         signedIntent.toByteArray());
   }
 
@@ -311,14 +312,30 @@ final class SqliteClaims implements ClaimLedger {
     file.writer()
         .submit(
             db -> {
-              Instant dead =
-                  Instant.ofEpochMilli(Math.max(0, reached(db, running) - KEPT.toMillis()));
-              // An id that may have been forgotten is not claimed later, if the clock is set back.
-              SqliteLedger.fence(db, dead);
-              return forget(db, dead);
+              db.update("UPDATE ledger_time SET ran_ms = ran_ms + ?", running.toMillis());
+              return reached(db, running);
             })
-        .whenComplete(this::forgotten);
+        .whenComplete(
+            (_, failure) -> {
+              if (failure != null) {
+                log.warn("the time of the ledger could not be written", failure);
+              }
+            });
+    forgetSome();
     records.forget();
+  }
+
+  private void forgetSome() {
+    if (forgetting.compareAndSet(false, true)) {
+      file.writer().submit(this::forgetDead).whenComplete(this::forgotten);
+    }
+  }
+
+  private int forgetDead(Database db) throws SQLException {
+    Instant dead = forgottenBefore(db);
+    // An id that may have been forgotten is not claimed later, if the clock is set back.
+    SqliteLedger.fence(db, dead);
+    return forget(db, dead);
   }
 
   /** The time of which requests are forgotten: no id of before it can be used. */
@@ -327,10 +344,11 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   private void forgotten(@Nullable Integer number, @Nullable Throwable failure) {
+    forgetting.set(false);
     if (failure != null) {
       log.warn("requests could not be forgotten", failure);
-    } else if (number != null && number == FORGOTTEN_AT_ONCE) {
-      forgetRequests(Duration.ZERO);
+    } else if (number != null && number == SqliteRecords.FORGOTTEN_AT_ONCE && file.mayForget()) {
+      forgetSome();
     }
   }
 
@@ -350,12 +368,13 @@ final class SqliteClaims implements ClaimLedger {
 
   /**
    * @param dead no id of before it can be used
-   * @return how many were forgotten, {@link #FORGOTTEN_AT_ONCE} at most
+   * @return how many were forgotten, {@link SqliteRecords#FORGOTTEN_AT_ONCE} at most
    */
   private static int forget(Database db, Instant dead) throws SQLException {
     String first = RequestId.first(dead);
-    int forgotten = forget(db, "bound_request", first, FORGOTTEN_AT_ONCE);
-    return forgotten + forget(db, "claimed_request", first, FORGOTTEN_AT_ONCE - forgotten);
+    int most = SqliteRecords.FORGOTTEN_AT_ONCE;
+    int forgotten = forget(db, "bound_request", first, most);
+    return forgotten + forget(db, "claimed_request", first, most - forgotten);
   }
 
   /**
@@ -390,33 +409,19 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
-  public Map<String, Long> claimed() {
-    return file.read(
-        db -> {
-          Map<String, Long> claimed = new HashMap<>();
-          try (ResultSet row =
-              db.statement(
-                      "SELECT requester, count(*) FROM claimed_session GROUP BY requester UNION ALL"
-                          + " SELECT requester, count(*) FROM claimed_request WHERE never = 1"
-                          + " GROUP BY requester")
-                  .executeQuery()) {
-            while (row.next()) {
-              claimed.merge(row.getString(1), row.getLong(2), Long::sum);
-            }
-          }
-          return claimed;
-        });
-  }
-
-  @Override
   public Room room() {
     return file.read(
         db -> {
+          Map<String, Long> kept = new HashMap<>();
+          try (ResultSet row =
+              db.statement("SELECT account, bytes FROM kept_bytes").executeQuery()) {
+            while (row.next()) {
+              kept.put(row.getString(1), row.getLong(2));
+            }
+          }
           // Pages of rows that were deleted are taken again before the file grows.
-          long page = db.count("PRAGMA page_size");
-          long free = page * db.count("PRAGMA freelist_count");
-          long all = page * db.count("PRAGMA page_count");
-          return new Room(all - free, path.getUsableSpace() + free);
+          long inFile = db.count("PRAGMA page_size") * db.count("PRAGMA freelist_count");
+          return new Room(kept, file.free(), inFile, minFree);
         });
   }
 
@@ -431,15 +436,16 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   private static boolean claimSession(
-      Database db, SessionId session, String requester, String requestId, long nowMs)
+      Database db, SessionId session, String requester, String requestId, String account)
       throws SQLException {
     return db.update(
-            "INSERT INTO claimed_session (session_id, requester, request_id, claimed_at_ms)"
-                + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+            "INSERT INTO claimed_session (session_id, requester, request_id, account, ran_ms)"
+                + " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
             session.bytes().toByteArray(),
             requester,
             requestId,
-            nowMs)
+            account,
+            SqliteLedger.ran(db))
         == 1;
   }
 

@@ -59,7 +59,7 @@ final class SqliteExclusions {
   /** Keys of which the disk may hold more than the memory: it could not be read. */
   private final Set<String> unread = ConcurrentHashMap.newKeySet();
 
-  /** When this process took the file: what it has claimed since, it knows. */
+  /** When this process took the file; it knows of all its claims since. */
   private volatile Instant opened = Instant.EPOCH;
 
   /** Keys of {@link #unwritten} that are being written; no further write joins them. */
@@ -105,7 +105,8 @@ final class SqliteExclusions {
                                 "ends", Integer.toString(pair.ends()))));
                   }
                   db.update(
-                      "INSERT INTO ledger_time (id, reached_ms) VALUES (1, ?) ON CONFLICT DO NOTHING",
+                      "INSERT INTO ledger_time (id, reached_ms, ran_ms) VALUES (1, ?, 0)"
+                          + " ON CONFLICT DO NOTHING",
                       clock.millis());
                   LedgerPosition position;
                   if (db.update("UPDATE ledger SET restored = 0 WHERE restored = 1") == 1) {

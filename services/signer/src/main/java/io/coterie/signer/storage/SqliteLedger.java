@@ -73,6 +73,11 @@ final class SqliteLedger {
         db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
   }
 
+  /** For how long processes have run with this file: the time of records, in ms. */
+  static long ran(Database db) throws SQLException {
+    return db.count("SELECT coalesce((SELECT ran_ms FROM ledger_time), 0)");
+  }
+
   /** One more start; the position is known when it is on disk. */
   LedgerPosition begin(Database db) throws SQLException {
     return put(db, current(db).next(fresh()));

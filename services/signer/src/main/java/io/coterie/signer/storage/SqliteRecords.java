@@ -4,11 +4,12 @@ import io.coterie.platform.audit.AuditRecord;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
-import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -26,8 +27,14 @@ final class SqliteRecords {
 
   private static final Logger log = LoggerFactory.getLogger(SqliteRecords.class);
 
-  /** Rows that are forgotten in one transaction, which others wait for. */
-  private static final int FORGOTTEN_AT_ONCE = 1_000;
+  /**
+   * Rows of a table that are forgotten in one transaction, which others wait for. Each can touch a
+   * page of its own in an index, and all pages of a transaction go through the journal.
+   */
+  static final int FORGOTTEN_AT_ONCE = 250;
+
+  /** Their bytes, but for the last one: pages of what is deleted are overwritten. */
+  static final long BYTES_AT_ONCE = 1 << 20;
 
   /** Audit records that are exported at a time. */
   private static final int PAGE = 500;
@@ -37,6 +44,9 @@ final class SqliteRecords {
   private final PartyFile file;
   private final Duration retention;
 
+  /** Whether a step of forgetting waits to be written; one at a time. */
+  private final AtomicBoolean forgetting = new AtomicBoolean();
+
   /**
    * @param retention longer than requests are kept
    */
@@ -45,37 +55,76 @@ final class SqliteRecords {
     this.retention = retention;
   }
 
-  /** Forgets what is older than the retention by the ledger's own time; soon, not all at once. */
+  /**
+   * Forgets what was written before this party had run for as long as the retention; soon, not all
+   * at once.
+   */
   void forget() {
+    if (!forgetting.compareAndSet(false, true)) {
+      return;
+    }
     file.writer()
-        .submit(db -> forget(db, SqliteLedger.reached(db).minus(retention)))
+        .submit(db -> forget(db, SqliteLedger.ran(db) - retention.toMillis()))
         .whenComplete(
             (more, failure) -> {
+              forgetting.set(false);
               if (failure != null) {
                 log.error("records could not be forgotten", failure);
-              } else if (Boolean.TRUE.equals(more)) {
+              } else if (Boolean.TRUE.equals(more) && file.mayForget()) {
                 forget();
               }
             });
   }
 
   /** Whether there is more to forget. */
-  private static boolean forget(Database db, Instant end) throws SQLException {
-    boolean records = SqliteAudit.forget(db, end, FORGOTTEN_AT_ONCE);
-    boolean intents = forget(db, "kept_intent", "intent_digest", "kept_at_ms", end);
+  private static boolean forget(Database db, long endMs) throws SQLException {
+    Step records = new Step();
+    SqliteAudit.forget(db, endMs, records);
+    Step intents = new Step();
+    forgetIntents(db, endMs, intents);
     // An order of that time has passed its deadline, and its request id is dead.
-    boolean sessions = forget(db, "claimed_session", "session_id", "claimed_at_ms", end);
-    return records || intents || sessions;
+    int sessions =
+        db.update(
+            "DELETE FROM claimed_session WHERE session_id IN"
+                + " (SELECT session_id FROM claimed_session WHERE ran_ms < ? LIMIT ?)",
+            endMs,
+            FORGOTTEN_AT_ONCE);
+    return records.isFull() || intents.isFull() || sessions == FORGOTTEN_AT_ONCE;
   }
 
-  private static boolean forget(Database db, String table, String id, String time, Instant end)
-      throws SQLException {
-    return db.update(
-            "DELETE FROM %1$s WHERE %2$s IN (SELECT %2$s FROM %1$s WHERE %3$s < ? LIMIT ?)"
-                .formatted(table, id, time),
-            end.toEpochMilli(),
-            FORGOTTEN_AT_ONCE)
-        == FORGOTTEN_AT_ONCE;
+  private static void forgetIntents(Database db, long endMs, Step step) throws SQLException {
+    List<byte[]> digests = new ArrayList<>();
+    try (ResultSet row =
+        db.statement(
+                "SELECT intent_digest, octet_length(signed_intent) FROM kept_intent"
+                    + " WHERE ran_ms < ? ORDER BY ran_ms LIMIT ?",
+                endMs,
+                FORGOTTEN_AT_ONCE)
+            .executeQuery()) {
+      while (!step.isFull() && row.next()) {
+        digests.add(row.getBytes(1));
+        step.take(row.getLong(2));
+      }
+    }
+    for (byte[] digest : digests) {
+      db.update("DELETE FROM kept_intent WHERE intent_digest = ?", digest);
+    }
+  }
+
+  /** As much of a table as one transaction forgets. */
+  static final class Step {
+    private int rows;
+    private long bytes;
+
+    /** One more row goes. */
+    void take(long itsBytes) {
+      rows++;
+      bytes += itsBytes;
+    }
+
+    boolean isFull() {
+      return rows == FORGOTTEN_AT_ONCE || bytes >= BYTES_AT_ONCE;
+    }
   }
 
   /**

@@ -98,7 +98,7 @@ final class SqliteUncleanEnds {
     return pairs;
   }
 
-  /** New shares: what was guessed about the old ones is worth nothing. */
+  /** The key has new shares, and guesses about the old ones are worth nothing. */
   static void forget(Database db, String key) throws SQLException {
     db.update("DELETE FROM unclean_end WHERE key = ?", key);
     db.update("DELETE FROM open_multiplication WHERE key = ?", key);

@@ -40,7 +40,7 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Summary: writes that shared a transaction. */
   public static final String BATCH = "coterie.store.batch";
 
-  /** Gauge, bytes: what can still be written beside the party's file. */
+  /** Gauge, bytes that can still be written beside the party's file. */
   public static final String FREE = "coterie.store.free";
 
   /** Gauge, bytes: the size of the file system with the party's file. */
@@ -67,7 +67,7 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Gauge {kind}: keys and pairs that cannot be used as they might be; see {@link KeyTrouble}. */
   public static final String TROUBLES = "coterie.keys.troubles";
 
-  /** Gauge {scope, cause}: what is held here; see {@link Hold}. */
+  /** Gauge {scope, cause} of the holds at this party; see {@link Hold}. */
   public static final String HOLDS = "coterie.holds";
 
   private final MeterRegistry registry;

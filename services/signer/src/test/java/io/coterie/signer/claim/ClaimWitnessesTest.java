@@ -283,7 +283,7 @@ class ClaimWitnessesTest {
     assertThat(waited).containsKey(again);
   }
 
-  /** Safety: whoever is in the session, and everybody at a start, is waited for all the same. */
+  /** Safety: peers of the session, and all peers at a start, are waited for all the same. */
   @Test
   void a_peer_of_the_session_and_everybody_at_a_start_is_waited_for_on_probation_too() {
     meet();

@@ -140,7 +140,15 @@ class EndsTableTest {
   private static Claim claim(
       SessionId session, int intent, @Nullable Binding binding, @Nullable SessionId instead) {
     return new Claim(
-        session, "wallet", REQUEST, bytes32(intent), binding, instead, null, ByteString.EMPTY);
+        session,
+        "wallet",
+        REQUEST,
+        bytes32(intent),
+        binding,
+        instead,
+        null,
+        ByteString.EMPTY,
+        "coordinators/c");
   }
 
   private static SessionPlan plan(int session, Set<Integer> set, int intent) {

@@ -23,6 +23,9 @@ public class MemoryLedger implements ClaimLedger {
   private static final LedgerPosition FIRST =
       new LedgerPosition(1, ByteString.copyFrom(new byte[LedgerPosition.HEAD_BYTES]), 0, 0);
 
+  /** The account of a coordinator. */
+  public static final String COORDINATOR = DiskShares.ofCoordinator("coordinator");
+
   /** While set, claims wait in {@link #waiting} and change nothing here. */
   public volatile boolean held;
 
@@ -35,10 +38,17 @@ public class MemoryLedger implements ClaimLedger {
   /** Requests with an id before it may be forgotten; empty: none is. */
   public volatile String fence = "";
 
-  /** The disk, as large as the test says. */
-  public volatile Room room = new Room(0, Long.MAX_VALUE);
+  /** Bytes that are free on the disk, in the ledger's file, and not to be taken: the test says. */
+  public volatile long diskBytes = Long.MAX_VALUE / 4;
 
-  public final Map<String, Long> claimed = new ConcurrentHashMap<>();
+  public volatile long fileBytes;
+  public volatile long minFreeBytes;
+
+  /** By account. */
+  public final Map<String, Long> kept = new ConcurrentHashMap<>();
+
+  /** Bytes that a claim is taken to leave, beside its intent. */
+  public static final long ROWS = 1_000;
 
   private final Map<Request, ByteString> digests = new HashMap<>();
   private final Map<Request, Binding> bound = new HashMap<>();
@@ -97,6 +107,11 @@ public class MemoryLedger implements ClaimLedger {
     if (digest != null && !digest.equals(claim.intentDigest())) {
       return Outcome.REQUEST_ID_REUSED;
     }
+    @Nullable String account = digest == null ? claim.requester() : claim.again();
+    if (account == null) {
+      return Outcome.ORDERED_TOO_OFTEN;
+    }
+    kept.merge(account, digest == null ? claim.signedIntent().size() : 0L, Long::sum);
     if (!sessions.add(claim.session())) {
       return Outcome.SESSION_REPLAYED;
     }
@@ -108,14 +123,14 @@ public class MemoryLedger implements ClaimLedger {
       }
       bind(claim.binding());
     }
-    claimed.merge(claim.requester(), 1L, Long::sum);
+    kept.merge(account, ROWS, Long::sum);
     multiplies(claim.session(), claim.multiplication());
     return Outcome.CLAIMED;
   }
 
   @Override
   public CompletionStage<Outcome> claimSession(
-      SessionId session, @Nullable Multiplication multiplication) {
+      SessionId session, String account, @Nullable Multiplication multiplication) {
     CompletableFuture<Outcome> outcome = new CompletableFuture<>();
     if (held) {
       return waits(outcome, session, multiplication);
@@ -123,6 +138,7 @@ public class MemoryLedger implements ClaimLedger {
     if (sessions.add(session)) {
       // Nobody asked for the session, so saying that it is not run here stays possible.
       declined.add(session);
+      kept.merge(account, ROWS, Long::sum);
       multiplies(session, multiplication);
       outcome.complete(Outcome.CLAIMED);
     } else {
@@ -195,10 +211,12 @@ public class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public CompletionStage<Boolean> decline(SessionId session, @Nullable String requestId) {
+  public CompletionStage<Boolean> decline(
+      SessionId session, String account, @Nullable String requestId) {
     boolean forgotten = requestId == null ? !fence.isEmpty() : requestId.compareTo(fence) < 0;
     if (!forgotten && sessions.add(session)) {
       declined.add(session);
+      kept.merge(account, ROWS, Long::sum);
     }
     return CompletableFuture.completedFuture(declined.contains(session));
   }
@@ -240,13 +258,8 @@ public class MemoryLedger implements ClaimLedger {
   }
 
   @Override
-  public Map<String, Long> claimed() {
-    return claimed;
-  }
-
-  @Override
   public Room room() {
-    return room;
+    return new Room(kept, diskBytes, fileBytes, minFreeBytes);
   }
 
   @Override

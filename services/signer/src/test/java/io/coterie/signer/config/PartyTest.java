@@ -8,7 +8,6 @@ import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.UnsealException;
-import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
@@ -278,7 +277,7 @@ class PartyTest {
   }
 
   @Test
-  void a_party_whose_disk_is_nearly_full_is_not_ready_and_admits_no_request() throws Exception {
+  void a_party_whose_disk_is_nearly_full_is_not_ready() throws Exception {
     start();
     awaitPhase("WAITING_FOR_ROSTER");
     writeRoster(access.entry.get());
@@ -293,13 +292,6 @@ class PartyTest {
     awaitPhase("READY");
     assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
     assertThat(party.health().getDetails().get("disk").toString()).contains("enlarge the volume");
-
-    Room full = new Room(folder, Long.MAX_VALUE, _ -> null);
-    assertThatThrownBy(() -> full.admit(SignedIntent.getDefaultInstance()))
-        .isInstanceOfSatisfying(
-            RefusedException.class,
-            e -> assertThat(e.reason()).isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY));
-    assertThat(new Room(folder, 0, _ -> null).admit(SignedIntent.getDefaultInstance())).isNull();
   }
 
   private double holds(String scope, String cause) {

@@ -20,6 +20,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.trust.Member;
 import java.time.Duration;
@@ -196,7 +197,7 @@ class CancellationTest extends SessionFixture {
             null,
             null,
             null,
-            ByteString.EMPTY),
+            ByteString.EMPTY, MemoryLedger.COORDINATOR),
         AuditEvent.of("wallet", "x", "x", Map.of()));
     requireBound(intent);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
@@ -244,8 +245,8 @@ class CancellationTest extends SessionFixture {
   @Test
   void a_requester_that_has_taken_its_share_of_the_disk_gets_no_word() {
     ecdsaKey();
-    ledger.room = new ClaimLedger.Room(1000, 1);
-    ledger.claimed.put("wallet", 10L);
+    ledger.kept.put("wallet", 7_000_000L);
+    ledger.diskBytes = 1_000_000;
     start();
     assertThat(answer(cancel(ecdsaIntent())).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED);

@@ -24,8 +24,7 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /**
- * Sessions whose parties multiply: what a failed check leads to, and what the others remember
- * first.
+ * Sessions whose parties multiply: the end after a failed check, and the others' memory before it.
  */
 abstract class MultiplicationTest extends SessionFixture {
   /** The share without the cheat is on disk before anybody is told, and what runs with it stops. */

@@ -327,9 +327,13 @@ abstract class SessionFixture {
             null));
   }
 
+  static ByteString nonce() {
+    return ByteString.copyFromUtf8(UUID.randomUUID().toString().substring(0, 32));
+  }
+
   static Order.Builder order(ProtocolId protocol, String type, ByteString intent) {
     return Order.newBuilder()
-        .setCoordinatorNonce(ByteString.copyFromUtf8(UUID.randomUUID().toString().substring(0, 32)))
+        .setCoordinatorNonce(nonce())
         .setProtocol(protocol)
         .setKey(KEY)
         .setEpoch(1)

@@ -5,22 +5,25 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.share.KeyShare;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /**
- * Signs with one scheme whose signature is the same each time: what a session of any kind does is
- * seen here.
+ * Signs with one scheme whose signature is the same each time; the steps of any session are seen
+ * here.
  */
 abstract class SigningTest extends SessionFixture {
   @Test
@@ -290,8 +293,8 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void a_requester_that_has_its_share_of_the_disk_leaves_nothing_more_there() {
-    ledger.claimed.put("wallet", 1L);
-    ledger.room = new ClaimLedger.Room(7_000, 1_000);
+    ledger.kept.put("wallet", 7_000_000L);
+    ledger.diskBytes = 1_000_000;
     start();
     ecdsaKey();
     // Of a scheme whose sessions this party otherwise declines on disk, before it says so.
@@ -301,11 +304,66 @@ abstract class SigningTest extends SessionFixture {
     assertThat(awaitReport(session).getRefused().getDetail()).contains("disk");
     assertThat(ledger.sessions).isEmpty();
     assertThat(ledger.accepted).isEmpty();
-    ledger.room = new ClaimLedger.Room(7_000, 2_000);
+    ledger.diskBytes = 2_000_000;
     Installation.until(
         "the operator has enlarged the disk",
         () -> {
           return !awaitEndOrReport(give(with(bravo, ecdsaIntent())));
         });
+  }
+
+  @Test
+  void a_coordinator_that_orders_an_intent_again_and_again_spends_its_own_share_of_the_disk() {
+    key(KeyShare.State.ACTIVE);
+    Order.Builder order = signing(1);
+    assertThat(awaitEndOrReport(give(order))).isFalse();
+    long once = ledger.kept.get("wallet");
+    assertThat(once).isGreaterThan(MemoryLedger.ROWS);
+    for (int time = 1; time <= 50; time++) {
+      order.setCoordinatorNonce(nonce());
+      assertThat(awaitEndOrReport(give(order))).as("time %d", time).isFalse();
+    }
+    awaitEnded("bls_sign completed none");
+    assertThat(ledger.kept)
+        .containsEntry("wallet", once)
+        .containsEntry(MemoryLedger.COORDINATOR, 50 * MemoryLedger.ROWS);
+
+    // Its own share is taken: it orders nothing once more, and of the requester what is new.
+    ledger.kept.put(MemoryLedger.COORDINATOR, 70_000_000L);
+    ledger.diskBytes = 10_000_000;
+    start();
+    SessionId again = give(order.setCoordinatorNonce(nonce()));
+    assertThat(awaitReport(again).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    assertThat(awaitReport(again).getRefused().getDetail()).contains("this coordinator");
+    assertThat(ledger.sessions).doesNotContain(again);
+    assertThat(awaitEndOrReport(give(signing(1)))).isFalse();
+  }
+
+  @Test
+  void a_coordinator_that_has_its_share_of_the_disk_has_no_session_declined_there() {
+    ledger.kept.put(MemoryLedger.COORDINATOR, 70_000_000L);
+    ledger.diskBytes = 10_000_000;
+    start();
+    ecdsaKey();
+    SessionId session = give(with(bravo, ecdsaIntent(1, 2, 3)).setEpoch(9));
+    assertThat(awaitReport(session).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    assertThat(ledger.sessions).isEmpty();
+  }
+
+  @Test
+  void on_a_disk_that_is_nearly_full_nothing_is_claimed_or_declined() {
+    ledger.minFreeBytes = 64_000_000;
+    ledger.diskBytes = 64_000_000;
+    start();
+    ecdsaKey();
+    for (Order.Builder order : List.of(with(bravo, ecdsaIntent()), presigning())) {
+      SessionId session = give(order);
+      assertThat(awaitReport(session).getRefused().getReason())
+          .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+      assertThat(awaitReport(session).getRefused().getDetail()).contains("disk");
+    }
+    assertThat(ledger.sessions).isEmpty();
   }
 }

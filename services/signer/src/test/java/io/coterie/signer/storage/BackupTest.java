@@ -8,6 +8,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -61,7 +62,8 @@ class BackupTest {
                 null,
                 null,
                 null,
-                ByteString.EMPTY),
+                ByteString.EMPTY,
+                MemoryLedger.COORDINATOR),
             AuditEvent.of("wallet", "order.accept", "ok", Map.of()));
   }
 

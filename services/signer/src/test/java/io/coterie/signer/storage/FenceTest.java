@@ -9,6 +9,7 @@ import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
@@ -59,7 +60,8 @@ class FenceTest {
             null,
             null,
             null,
-            ByteString.EMPTY);
+            ByteString.EMPTY,
+            MemoryLedger.COORDINATOR);
     return store
         .claims()
         .claimOnce(claim, AuditEvent.of("wallet", "order.accept", "ok", Map.of()))
@@ -70,7 +72,7 @@ class FenceTest {
   private boolean declined(int session, @Nullable String requestId) {
     return store
         .claims()
-        .decline(new SessionId(bytes32(session)), requestId)
+        .decline(new SessionId(bytes32(session)), MemoryLedger.COORDINATOR, requestId)
         .toCompletableFuture()
         .join();
   }

@@ -10,6 +10,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import java.nio.file.Path;
 import java.sql.Connection;
 import java.sql.DriverManager;
@@ -72,7 +73,15 @@ class ForgottenRequestsTest {
             now.plusSeconds(60));
     Claim claim =
         new Claim(
-            session, requester, requestId, bytes32(digest), binding, null, null, ByteString.EMPTY);
+            session,
+            requester,
+            requestId,
+            bytes32(digest),
+            binding,
+            null,
+            null,
+            ByteString.EMPTY,
+            MemoryLedger.COORDINATOR);
     return store
         .claims()
         .claimOnce(claim, AuditEvent.of(requester, "order.accept", "ok", Map.of()))
@@ -102,7 +111,11 @@ class ForgottenRequestsTest {
 
   /** Waits until all that was given to write before is on disk. */
   private void settle() {
-    store.claims().decline(new SessionId(bytes32(255)), null).toCompletableFuture().join();
+    store
+        .claims()
+        .decline(new SessionId(bytes32(255)), MemoryLedger.COORDINATOR, null)
+        .toCompletableFuture()
+        .join();
   }
 
   @Test
@@ -180,8 +193,8 @@ class ForgottenRequestsTest {
             DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
         PreparedStatement insert =
             file.prepareStatement(
-                "INSERT INTO claimed_request (requester, request_id, intent_digest, claimed_at_ms)"
-                    + " VALUES (?, ?, zeroblob(32), 0)")) {
+                "INSERT INTO claimed_request (requester, request_id, intent_digest)"
+                    + " VALUES (?, ?, zeroblob(32))")) {
       file.setAutoCommit(false);
       for (int i = 0; i < 2_500; i++) {
         insert.setString(1, "requester-" + i % 3);
@@ -194,7 +207,7 @@ class ForgottenRequestsTest {
     pass(Duration.ZERO);
     pass(LONG);
     // A transaction that has forgotten as much as one may gives the next one to write.
-    for (int more = 1; more <= 2; more++) {
+    for (int more = 1; more <= 10; more++) {
       settle();
     }
     assertThat(claims()).isZero();

@@ -11,6 +11,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.storage.OperatorRequests.Kind;
 import io.coterie.signer.storage.OperatorRequests.Request;
@@ -26,8 +27,10 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZoneOffset;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -41,7 +44,7 @@ class OperatorRequestsTest {
   private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
 
   private static final Pattern REQUEST =
-      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze)-.*");
+      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze)-.*(?<!\\.refused)");
 
   @TempDir Path folder;
   private PartyStore store;
@@ -97,7 +100,8 @@ class OperatorRequestsTest {
                 null,
                 null,
                 null,
-                ByteString.EMPTY),
+                ByteString.EMPTY,
+                MemoryLedger.COORDINATOR),
             AuditEvent.of("wallet", "order.accept", "ok", Map.of()))
         .toCompletableFuture()
         .join();
@@ -193,17 +197,47 @@ class OperatorRequestsTest {
     assertThat(store.holds().all()).hasSize(1);
   }
 
-  /** A trust file that was permitted may have come and gone since the backup. */
+  /**
+   * Nobody knows which holds were set after the backup: so all is held until that was looked at.
+   */
   @Test
-  void a_restored_store_has_no_permissions() throws Exception {
-    ask(Kind.PERMIT_TRUST, "ab".repeat(32), "the root keys were lost");
-    assertThat(permissions(folder)).isOne();
+  void
+      a_restored_store_has_the_holds_of_its_backup_and_holds_everything_until_its_operator_lifts_that()
+          throws Exception {
+    ask(Kind.HOLD, "keys/hot", "odd");
+    Path restored = restored();
+    assertThat(PartyStore.holds(restored))
+        .extracting(Hold::text)
+        .containsExactly(
+            "installation is on hold since 2026-11-26T08:00:00Z: restored from a backup: holds that"
+                + " were set or lifted since are unknown; lifted by the operator of this party,"
+                + " with 'lift'",
+            "keys/hot is on hold since 2026-11-26T08:00:00Z: odd; lifted by the operator of this"
+                + " party, with 'lift'");
+  }
+
+  @Test
+  void a_hold_of_everything_in_the_backup_is_told_with_its_reason() throws Exception {
+    ask(Kind.HOLD, "installation", "x".repeat(250));
+    String reason = PartyStore.holds(restored()).getFirst().reason();
+    assertThat(reason).hasSize(256).contains("unknown; held before: xxx");
+  }
+
+  private Path restored() throws IOException {
     Files.write(folder.resolve(Backup.DATA_KEY), new byte[] {1});
     ByteArrayOutputStream backup = new ByteArrayOutputStream();
     Backup.write(folder, backup);
     Path empty = folder.resolve("empty");
     Backup.restore(new ByteArrayInputStream(backup.toByteArray()), empty);
-    assertThat(permissions(empty)).isZero();
+    return empty;
+  }
+
+  /** A trust file that was permitted may have come and gone since the backup. */
+  @Test
+  void a_restored_store_has_no_permissions() throws Exception {
+    ask(Kind.PERMIT_TRUST, "ab".repeat(32), "the root keys were lost");
+    assertThat(permissions(folder)).isOne();
+    assertThat(permissions(restored())).isZero();
   }
 
   private static long permissions(Path folder) throws SQLException {
@@ -238,12 +272,93 @@ class OperatorRequestsTest {
   }
 
   @Test
-  void a_file_that_is_no_request_is_removed_and_in_nobodys_way() throws Exception {
+  void a_file_that_is_no_request_or_cannot_be_read_is_set_aside_and_in_nobodys_way()
+      throws Exception {
     String hot = "6b6579732f686f74";
-    Files.writeString(folder.resolve("hold-zz"), "no hexadecimal");
-    Files.writeString(folder.resolve("hold-" + hot + "2a"), "a pattern");
-    Files.writeString(folder.resolve("lift-" + hot), "x".repeat(2000));
+    Files.writeString(folder.resolve("fence-zz-0000000000000001"), "no hexadecimal");
+    Files.writeString(folder.resolve("hold-" + hot), "without a number");
+    Files.writeString(folder.resolve("hold-" + hot + "2a-0000000000000001"), "a pattern");
+    Files.writeString(folder.resolve("lift-" + hot + "-0000000000000001"), "x".repeat(2000));
+    Path unreadable = folder.resolve("hold-" + hot + "-0000000000000002");
+    Files.createSymbolicLink(unreadable, Path.of("missing"));
     ask(Kind.HOLD, "keys/cold", "why");
     assertThat(store.holds().all()).extracting(h -> h.scope().text()).containsExactly("keys/cold");
+    assertThat(Files.isSymbolicLink(unreadable)).isFalse();
+    try (var files = Files.list(folder)) {
+      assertThat(files.filter(file -> file.toString().endsWith(".refused"))).hasSize(5);
+    }
+  }
+
+  @Test
+  void requests_are_done_in_the_order_in_which_they_were_made() throws Exception {
+    OperatorRequests requests = new OperatorRequests(folder);
+    for (int time = 1; time <= 20; time++) {
+      requests.ask(new Request(Kind.HOLD, "keys/hot", "time " + time));
+      requests.ask(new Request(Kind.LIFT, "keys/hot", "time " + time));
+    }
+    requests.ask(new Request(Kind.HOLD, "keys/hot", "the last"));
+    requests.ask(new Request(Kind.HOLD, "keys/cold", "another"));
+    Installation.until(
+        "all is done",
+        () -> {
+          store.shares().housekeep();
+          return isDone();
+        });
+    assertThat(store.holds().all())
+        .extracting(Hold::reason)
+        .containsExactlyInAnyOrder("the last", "another");
+    restart();
+    assertThat(store.holds().all()).hasSize(2);
+    List<String> reasons =
+        store.audit().read(1, 100).stream()
+            .map(AuditRecord::event)
+            .filter(event -> "keys/hot".equals(event.fields().get("scope")))
+            .map(event -> event.action() + " " + event.fields().get("reason"))
+            .toList();
+    List<String> made = new ArrayList<>();
+    for (int time = 1; time <= 20; time++) {
+      made.add("hold.set time " + time);
+      made.add("hold.lift time " + time);
+    }
+    made.add("hold.set the last");
+    assertThat(reasons).isEqualTo(made);
+  }
+
+  @Test
+  void a_request_that_is_not_done_keeps_back_later_ones_about_the_same_and_no_others()
+      throws Exception {
+    OperatorRequests requests = new OperatorRequests(folder);
+    requests.ask(new Request(Kind.HOLD, "keys/hot", "first"));
+    requests.ask(new Request(Kind.LIFT, "keys/hot", "second"));
+    requests.ask(new Request(Kind.HOLD, "keys/cold", "another"));
+    List<String> asked = new ArrayList<>();
+    CompletableFuture<String> failing = new CompletableFuture<>();
+    requests.perform(
+        request -> {
+          asked.add(request.reason());
+          return request.reason().equals("first")
+              ? failing
+              : CompletableFuture.completedFuture("done");
+        });
+    requests.perform(request -> failedNow(asked, request));
+    assertThat(asked).containsExactly("first", "another");
+    failing.completeExceptionally(new IllegalStateException("full"));
+    requests.perform(
+        request -> {
+          asked.add(request.reason());
+          return CompletableFuture.completedFuture("done");
+        });
+    requests.perform(
+        request -> {
+          asked.add(request.reason());
+          return CompletableFuture.completedFuture("done");
+        });
+    assertThat(asked).containsExactly("first", "another", "first", "second");
+    assertThat(isDone()).isTrue();
+  }
+
+  private static CompletableFuture<String> failedNow(List<String> asked, Request request) {
+    asked.add("too early: " + request.reason());
+    return new CompletableFuture<>();
   }
 }

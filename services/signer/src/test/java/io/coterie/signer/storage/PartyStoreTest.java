@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore.Exclusion;
@@ -90,7 +91,8 @@ class PartyStoreTest {
         null,
         null,
         null,
-        ByteString.EMPTY);
+        ByteString.EMPTY,
+        MemoryLedger.COORDINATOR);
   }
 
   private static Binding binding(int session, String requestId) {
@@ -113,7 +115,8 @@ class PartyStoreTest {
         binding,
         instead == null ? null : new SessionId(bytes32(instead)),
         null,
-        ByteString.EMPTY);
+        ByteString.EMPTY,
+        MemoryLedger.COORDINATOR);
   }
 
   private static AuditEvent event(String what) {
@@ -181,20 +184,25 @@ class PartyStoreTest {
   @Test
   void session_that_was_declined_is_never_run() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claims().decline(session, null))).isTrue();
-    assertThat(get(store.claims().decline(session, null))).isTrue();
+    assertThat(get(store.claims().decline(session, MemoryLedger.COORDINATOR, null))).isTrue();
+    assertThat(get(store.claims().decline(session, MemoryLedger.COORDINATOR, null))).isTrue();
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(2, "r1", 1))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claims().decline(new SessionId(bytes32(2)), null)))
+    assertThat(
+            get(store.claims().decline(new SessionId(bytes32(2)), MemoryLedger.COORDINATOR, null)))
         .as("it was run")
         .isFalse();
     // Refused because its request is bound elsewhere: it will not be run later either.
     assertThat(claimed(binding(binding(3, "r1"), null))).isEqualTo(Outcome.CLAIMED);
     assertThat(claimed(binding(binding(4, "r1"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-    assertThat(get(store.claims().decline(new SessionId(bytes32(4)), null))).isTrue();
+    assertThat(
+            get(store.claims().decline(new SessionId(bytes32(4)), MemoryLedger.COORDINATOR, null)))
+        .isTrue();
     reopen();
-    assertThat(get(store.claims().decline(session, null))).isTrue();
-    assertThat(get(store.claims().decline(new SessionId(bytes32(3)), null))).isFalse();
+    assertThat(get(store.claims().decline(session, MemoryLedger.COORDINATOR, null))).isTrue();
+    assertThat(
+            get(store.claims().decline(new SessionId(bytes32(3)), MemoryLedger.COORDINATOR, null)))
+        .isFalse();
   }
 
   @Test
@@ -223,7 +231,8 @@ class PartyStoreTest {
                     null,
                     null,
                     null,
-                    ByteString.EMPTY)))
+                    ByteString.EMPTY,
+                    MemoryLedger.COORDINATOR)))
         .isEqualTo(Outcome.CLAIMED);
   }
 
@@ -696,10 +705,13 @@ class PartyStoreTest {
   @Test
   void session_without_request_is_claimed_once() {
     SessionId session = new SessionId(bytes32(1));
-    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.CLAIMED);
-    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claims().claimSession(session, MemoryLedger.COORDINATOR, null)))
+        .isEqualTo(Outcome.CLAIMED);
+    assertThat(get(store.claims().claimSession(session, MemoryLedger.COORDINATOR, null)))
+        .isEqualTo(Outcome.SESSION_REPLAYED);
     reopen();
-    assertThat(get(store.claims().claimSession(session, null))).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(get(store.claims().claimSession(session, MemoryLedger.COORDINATOR, null)))
+        .isEqualTo(Outcome.SESSION_REPLAYED);
     assertThat(claimed(claim(1, "r1", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
   }
 

@@ -12,6 +12,7 @@ import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.MemoryLedger;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.file.Path;
@@ -50,7 +51,7 @@ class RecordsTest {
   void open() {
     InstantSource source = () -> now;
     Clock clock = source.withZone(ZoneOffset.UTC);
-    store = PartyStore.open(folder, "alpha", clock, (_, _) -> {}, RETENTION);
+    store = PartyStore.open(folder, "alpha", clock, (_, _) -> {}, RETENTION, 0);
     forget(Duration.ZERO);
   }
 
@@ -77,7 +78,8 @@ class RecordsTest {
                     null,
                     null,
                     null,
-                    ByteString.copyFromUtf8("intent " + sessions)),
+                    ByteString.copyFromUtf8("intent " + sessions),
+                    MemoryLedger.COORDINATOR),
                 AuditEvent.of(
                     "wallet",
                     "order.accept",
@@ -96,7 +98,11 @@ class RecordsTest {
 
   /** All that was submitted before is written; the next one covers what that has submitted. */
   private void barrier() {
-    store.claims().decline(new SessionId(bytes32(9_999)), null).toCompletableFuture().join();
+    store
+        .claims()
+        .decline(new SessionId(bytes32(9_999)), MemoryLedger.COORDINATOR, null)
+        .toCompletableFuture()
+        .join();
   }
 
   private void pass(Duration time) {
@@ -161,6 +167,26 @@ class RecordsTest {
     assertThat(count("claimed_session")).isGreaterThanOrEqualTo(2);
   }
 
+  /** Written while the clock was wrong: the records of that time are as old as they are. */
+  @Test
+  void records_of_a_wrong_clock_are_kept_as_long_as_all_others() throws Exception {
+    Instant right = now;
+    now = right.plus(Duration.ofDays(400));
+    claim();
+    now = Instant.EPOCH;
+    store.audit().record(AuditEvent.of("signer", "test", "ok", Map.of()));
+    barrier();
+    now = right;
+    claim();
+    pass(RETENTION);
+    assertThat(count("audit_record")).isEqualTo(3);
+    assertThat(count("kept_intent")).isEqualTo(2);
+    pass(DAY);
+    assertThat(store.audit().read(1, 10)).extracting(AuditRecord::sequence).containsExactly(3L);
+    assertThat(count("kept_intent")).isZero();
+    assertIntact(3);
+  }
+
   @Test
   void many_are_forgotten_some_at_a_time() throws Exception {
     for (int i = 0; i < 2_300; i++) {
@@ -170,7 +196,7 @@ class RecordsTest {
     assertIntact(2_300);
     now = now.plus(Duration.ofDays(31));
     forget(Duration.ofDays(31));
-    for (int i = 0; i < 5; i++) {
+    for (int i = 0; i < 10; i++) {
       barrier();
     }
     assertThat(store.audit().read(1, 10)).extracting(AuditRecord::sequence).containsExactly(2_300L);

@@ -107,7 +107,8 @@ class StoreContractTest {
         null,
         null,
         null,
-        ByteString.EMPTY);
+        ByteString.EMPTY,
+        MemoryLedger.COORDINATOR);
   }
 
   /** Bindings of one request have the end of its intent; a later request id ends later. */
@@ -130,7 +131,8 @@ class StoreContractTest {
         binding,
         instead == null ? null : session(instead),
         null,
-        ByteString.EMPTY);
+        ByteString.EMPTY,
+        MemoryLedger.COORDINATOR);
   }
 
   private static Never never(ClaimLedger claims, String requestId, @Nullable Integer over) {
@@ -209,14 +211,30 @@ class StoreContractTest {
       assertThat(claimed(claim(3, "other", "r", 2))).isEqualTo(Outcome.CLAIMED);
     }
 
+    private long kept(String account) {
+      return claims.room().keptBytes().getOrDefault(account, 0L);
+    }
+
     @Test
-    void sessions_are_counted_by_requester() {
-      claimed(claim(1, "wallet", "r", 1));
-      claimed(claim(2, "wallet", "r", 1));
-      claimed(claim(2, "wallet", "s", 1));
-      claimed(claim(3, "other", "r", 2));
-      assertThat(claims.claimed()).containsEntry("wallet", 2L).containsEntry("other", 1L);
-      assertThat(claims.room().usedBytes()).isNotNegative();
+    void bytes_are_kept_for_a_requester_once_an_intent_and_after_that_for_its_coordinator() {
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.CLAIMED);
+      long once = kept("wallet");
+      assertThat(once).isPositive();
+      assertThat(kept(MemoryLedger.COORDINATOR)).isZero();
+      for (int session = 2; session < 10; session++) {
+        assertThat(claimed(claim(session, "wallet", "r", 1))).isEqualTo(Outcome.CLAIMED);
+      }
+      assertThat(kept("wallet")).isEqualTo(once);
+      long again = kept(MemoryLedger.COORDINATOR);
+      assertThat(again).isPositive();
+      get(claims.claimSession(session(20), MemoryLedger.COORDINATOR, null));
+      long asked = kept(MemoryLedger.COORDINATOR);
+      assertThat(asked).isGreaterThan(again);
+      get(claims.decline(session(21), MemoryLedger.COORDINATOR, null));
+      assertThat(kept(MemoryLedger.COORDINATOR)).isGreaterThan(asked);
+      assertThat(claimed(claim(22, "other", "r", 2))).isEqualTo(Outcome.CLAIMED);
+      assertThat(kept("other")).isPositive();
+      assertThat(kept("wallet")).isEqualTo(once);
       assertThat(claims.room().freeBytes()).isPositive();
     }
 
@@ -238,9 +256,33 @@ class StoreContractTest {
     }
 
     @Test
+    void a_request_that_is_known_has_no_more_sessions_that_nobody_has_room_for() {
+      Claim first = withoutRoom(claim(1, "wallet", "r", 1));
+      assertThat(claimed(first)).as("the requester has").isEqualTo(Outcome.CLAIMED);
+      Claim second = claim(2, "wallet", "r", 1);
+      assertThat(claimed(withoutRoom(second))).isEqualTo(Outcome.ORDERED_TOO_OFTEN);
+      assertThat(claimed(second)).as("nothing was claimed").isEqualTo(Outcome.CLAIMED);
+    }
+
+    private static Claim withoutRoom(Claim claim) {
+      return new Claim(
+          claim.session(),
+          claim.requester(),
+          claim.requestId(),
+          claim.intentDigest(),
+          claim.binding(),
+          claim.instead(),
+          claim.multiplication(),
+          claim.signedIntent(),
+          null);
+    }
+
+    @Test
     void session_that_serves_no_request_is_claimed_once() {
-      assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.CLAIMED);
-      assertThat(get(claims.claimSession(session(1), null))).isEqualTo(Outcome.SESSION_REPLAYED);
+      assertThat(get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, null)))
+          .isEqualTo(Outcome.CLAIMED);
+      assertThat(get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, null)))
+          .isEqualTo(Outcome.SESSION_REPLAYED);
       assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
     }
 
@@ -256,29 +298,35 @@ class StoreContractTest {
       assertThat(claims.bindings(10)).containsExactly(second, elsewhere);
       assertThat(claims.bindings(1)).as("the newest").containsExactly(elsewhere);
       claims.forgetRequests(Duration.ofDays(2));
-      get(claims.decline(session(90), null)); // the writes before it are done
+      get(
+          claims.decline(
+              session(90), MemoryLedger.COORDINATOR, null)); // the writes before it are done
       assertThat(claims.bindings(10)).as("none is so old").containsExactly(second, elsewhere);
     }
 
     @Test
     void declined_session_is_never_claimed_and_a_claimed_one_never_declined() {
-      assertThat(get(claims.decline(session(1), null))).isTrue();
-      assertThat(get(claims.decline(session(1), null))).as("again").isTrue();
+      assertThat(get(claims.decline(session(1), MemoryLedger.COORDINATOR, null))).isTrue();
+      assertThat(get(claims.decline(session(1), MemoryLedger.COORDINATOR, null)))
+          .as("again")
+          .isTrue();
       assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.SESSION_REPLAYED);
       assertThat(claimed(claim(binding(2, "s"), null))).isEqualTo(Outcome.CLAIMED);
-      assertThat(get(claims.decline(session(2), null))).isFalse();
+      assertThat(get(claims.decline(session(2), MemoryLedger.COORDINATOR, null))).isFalse();
       assertThat(claimed(claim(binding(3, "s"), null))).isEqualTo(Outcome.REQUEST_BOUND);
-      assertThat(get(claims.decline(session(3), null))).as("it never runs").isTrue();
+      assertThat(get(claims.decline(session(3), MemoryLedger.COORDINATOR, null)))
+          .as("it never runs")
+          .isTrue();
     }
 
     @Test
     void claims_that_multiply_move_the_position_and_no_others_do() {
       LedgerPosition before = claims.position();
       Multiplication multiplication = new Multiplication(KEY, 1, List.of(2));
-      get(claims.claimSession(session(1), multiplication));
-      get(claims.claimSession(session(1), multiplication));
-      get(claims.claimSession(session(2), null));
-      get(claims.decline(session(3), null));
+      get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, multiplication));
+      get(claims.claimSession(session(1), MemoryLedger.COORDINATOR, multiplication));
+      get(claims.claimSession(session(2), MemoryLedger.COORDINATOR, null));
+      get(claims.decline(session(3), MemoryLedger.COORDINATOR, null));
       LedgerPosition after = claims.position();
       assertThat(after)
           .isEqualTo(

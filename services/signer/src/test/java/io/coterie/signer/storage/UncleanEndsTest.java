@@ -12,6 +12,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger.Multiplication;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
@@ -73,7 +74,7 @@ class UncleanEndsTest {
     store = PartyStore.open(folder, "alpha", Clock.systemUTC(), (_, _) -> {});
   }
 
-  /** Goes on with the disk as it was at this moment: what was not on it is gone. */
+  /** Goes on with the disk as it was at this moment, and nothing else. */
   private void killAndStart() throws IOException {
     Path next = root.resolve(Integer.toString(++starts));
     PartyStore.createFolder(next);
@@ -135,7 +136,11 @@ class UncleanEndsTest {
 
   private SessionId multiplyWith(Integer... peers) {
     SessionId session = id();
-    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(peers))));
+    get(
+        store
+            .claims()
+            .claimSession(
+                session, MemoryLedger.COORDINATOR, new Multiplication(KEY, 1, List.of(peers))));
     return session;
   }
 
@@ -232,12 +237,16 @@ class UncleanEndsTest {
     KeyTrouble frozen = new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0);
     assertThat(store.shares().troubles()).contains(frozen);
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null)); // what was submitted before has been tried
+    get(
+        store
+            .claims()
+            .claimSession(
+                id(), MemoryLedger.COORDINATOR, null)); // what was submitted before has been tried
     assertThat(store.shares().excluded(KEY)).as("the disk is still full").contains(0, 2);
 
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     killAndStart();
     assertThat(store.shares().troubles()).contains(frozen);
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(0, 2);
@@ -293,7 +302,7 @@ class UncleanEndsTest {
     askToUnfreeze(KEY);
     askToUnfreeze("keys/../../b");
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     assertThat(store.shares().excluded(KEY)).containsExactly(2);
   }
 
@@ -331,10 +340,18 @@ class UncleanEndsTest {
   void claims_that_multiply_are_counted_for_ever_and_nothing_else_is() throws Exception {
     LedgerPosition first = store.claims().position();
     SessionId session = id();
-    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
-    get(store.claims().claimSession(session, new Multiplication(KEY, 1, List.of(2))));
-    get(store.claims().claimSession(id(), null));
-    get(store.claims().decline(id(), null));
+    get(
+        store
+            .claims()
+            .claimSession(
+                session, MemoryLedger.COORDINATOR, new Multiplication(KEY, 1, List.of(2))));
+    get(
+        store
+            .claims()
+            .claimSession(
+                session, MemoryLedger.COORDINATOR, new Multiplication(KEY, 1, List.of(2))));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
+    get(store.claims().decline(id(), MemoryLedger.COORDINATOR, null));
     LedgerPosition claimed = store.claims().position();
     assertThat(claimed).isEqualTo(new LedgerPosition(1, first.head(), 0, 1));
     killAndStart();
@@ -470,8 +487,8 @@ class UncleanEndsTest {
   }
 
   private void makeRoom() {
-    get(store.claims().claimSession(id(), null));
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
   }
 
   @Test
@@ -492,12 +509,16 @@ class UncleanEndsTest {
         .isNotEmpty();
     assertThat(store.shares().excluded(ed25519.key())).as("does not multiply").isEmpty();
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null)); // what was submitted before has been tried
+    get(
+        store
+            .claims()
+            .claimSession(
+                id(), MemoryLedger.COORDINATOR, null)); // what was submitted before has been tried
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     makeRoom();
     store.shares().housekeep();
     Installation.until("it is written", () -> store.claims().remembers(forgotten));
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     killAndStart();
     assertThat(store.shares().excluded(KEY)).containsExactlyInAnyOrder(2, KeyShareStore.ITSELF);
     assertThat(store.shares().excluded("keys/other")).isEmpty();
@@ -542,7 +563,11 @@ class UncleanEndsTest {
     for (int time = 0; time < 2; time++) {
       assertThat(store.shares().excluded(key)).containsExactly(KeyShareStore.ITSELF);
       store.shares().housekeep();
-      get(store.claims().claimSession(id(), null)); // what was submitted before has been done
+      get(
+          store
+              .claims()
+              .claimSession(
+                  id(), MemoryLedger.COORDINATOR, null)); // what was submitted before has been done
     }
     assertThat(store.claims().position().against(forgotten))
         .isEqualTo(LedgerPosition.Judgement.LATER);
@@ -568,7 +593,7 @@ class UncleanEndsTest {
     assertThat(store.shares().excluded(KEY)).as("the culprit stays excluded").containsExactly(2);
     makeRoom();
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     try (var files = Files.list(folder)) {
       assertThat(files.map(f -> f.getFileName().toString()))
           .noneMatch(f -> f.contains("unwritten"));
@@ -588,7 +613,7 @@ class UncleanEndsTest {
     assertThat(store.shares().excluded(KEY)).containsExactly(2);
     makeRoom();
     store.shares().housekeep();
-    get(store.claims().claimSession(id(), null));
+    get(store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null));
     killAndStart();
     assertThat(store.shares().excluded(KEY))
         .as("the exclusion was written all the same")
@@ -609,7 +634,9 @@ class UncleanEndsTest {
 
   private List<Path> requests() {
     try (var files = Files.list(folder)) {
-      return files.filter(f -> f.getFileName().toString().startsWith("unfreeze-")).toList();
+      return files
+          .filter(f -> f.getFileName().toString().matches("unfreeze-.*(?<!\\.refused)"))
+          .toList();
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -674,13 +701,13 @@ class UncleanEndsTest {
               commits.acquireUninterruptibly();
             });
     Installation.until("the start is written", () -> written.get() == 1);
-    CompletionStage<?> claim = store.claims().claimSession(id(), null);
+    CompletionStage<?> claim = store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null);
     Installation.until("no other commit can begin", () -> written.get() == 2);
     CompletionStage<List<String>> first = store.shownClaims().wentBack(2);
     for (int time = 0; time < 3; time++) {
       store.shares().housekeep();
     }
-    CompletionStage<?> last = store.claims().claimSession(id(), null);
+    CompletionStage<?> last = store.claims().claimSession(id(), MemoryLedger.COORDINATOR, null);
     commits.release(100);
     get(claim);
     get(first);

@@ -60,7 +60,7 @@ public final class EpochQuestions implements EpochListener {
 
   public static final int PER_SECOND = 16;
 
-  /** A statement is smaller: what is larger is not kept until the question ends. */
+  /** A statement is smaller: larger ones are not kept until the question ends. */
   private static final int MAX_STATEMENT_BYTES = 256;
 
   /** One question: the parties that were asked, and the first message of each. */

@@ -58,7 +58,7 @@ public final class KeyCreations implements Handover.Work {
   public int takeOver(boolean own) {
     List<KeyRecord> taken = store.takeAll(own);
     if (!taken.isEmpty()) {
-      log.info("taking up {} key creations", taken.size());
+      log.info("this replica takes up {} key creations", taken.size());
     }
     taken.forEach(record -> requests.resume(record, true));
     return taken.size();
@@ -137,16 +137,16 @@ public final class KeyCreations implements Handover.Work {
     @Override
     public boolean work(Run<KeyRecord> run, KeyRecord request, VerifiedIntent.KeyCreation intent)
         throws InterruptedException {
-      ShareTask task =
-          new ShareTask(
-              new ShareTask.NewKey(),
+      ShareWork work =
+          new ShareWork(
+              new ShareWork.NewKey(),
               request.name(),
               intent.scheme(),
               intent.threshold(),
               request.parties(),
               intent.envelope(),
               intent.notAfter());
-      switch (shares.make(task, () -> requests.isMine(request), run, request.sessions())) {
+      switch (shares.make(work, () -> requests.isMine(request), run, request.sessions())) {
         case End.Lost _ -> {
           return false;
         }

@@ -199,7 +199,7 @@ public final class KeyDirectory {
       forget(name);
       observer.excluded(name, partyId);
     }
-    log.error("party {} went back and is excluded from {}", partyId, names);
+    log.error("the store of party {} went back, so it is excluded from {}", partyId, names);
   }
 
   /**

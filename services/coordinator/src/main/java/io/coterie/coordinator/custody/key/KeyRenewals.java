@@ -161,7 +161,7 @@ public final class KeyRenewals implements Handover.Work {
   public int takeOver(boolean own) {
     List<Renewal> taken = store.takeAll(own);
     for (Renewal renewal : taken) {
-      log.info("taking up the {} of key {}", label(renewal), renewal.key());
+      log.info("this replica takes up the {} of key {}", label(renewal), renewal.key());
       requests.resume(renewal, true);
     }
     return taken.size();
@@ -313,11 +313,11 @@ public final class KeyRenewals implements Handover.Work {
       }
       MadeKey present = Objects.requireNonNull(key.made());
       KeyPublic from = present.keyPublic();
-      ShareTask task =
-          new ShareTask(
+      ShareWork work =
+          new ShareWork(
               switch (operation(intent)) {
-                case RESHARE -> new ShareTask.Reshare(from, key.parties());
-                default -> new ShareTask.Refresh(from);
+                case RESHARE -> new ShareWork.Reshare(from, key.parties());
+                default -> new ShareWork.Refresh(from);
               },
               key.name(),
               key.scheme(),
@@ -325,7 +325,7 @@ public final class KeyRenewals implements Handover.Work {
               request.parties(),
               intent.envelope(),
               intent.notAfter());
-      switch (shares.make(task, new Asked(request), run, request.sessions())) {
+      switch (shares.make(work, new Asked(request), run, request.sessions())) {
         case End.Lost _ -> {
           return false;
         }

@@ -28,20 +28,21 @@ public final class KeyRestoration {
   }
 
   /**
-   * Writes those that the store does not have; keys that are not ACTIVE are left out.
+   * Writes those that the store does not have, or has an earlier epoch of; keys that are not ACTIVE
+   * are left out.
    *
-   * @return names of those that were written
+   * @return what became of each
    * @throws AttestationException if one of them is not what its parties have signed; nothing is
    *     written then
    */
-  public List<String> restore(List<Key> kept, Trust trust) throws AttestationException {
+  public List<RestoredKey> restore(List<Key> kept, Trust trust) throws AttestationException {
     List<KeyRecord> records = new ArrayList<>();
     for (Key key : kept) {
       if (key.getState() == Key.State.ACTIVE) {
         records.add(record(AttestedKey.of(key.getName(), key, trust), key));
       }
     }
-    return records.stream().filter(store::restore).map(KeyRecord::name).toList();
+    return store.restore(records);
   }
 
   private static KeyRecord record(AttestedKey attested, Key key) {

@@ -40,12 +40,13 @@ public interface KeyStore {
   boolean finish(long id, @Nullable MadeKey made, @Nullable Status error, int sessions);
 
   /**
-   * Stores a key that an earlier database had, unless its request or its name is taken.
+   * Stores keys that an earlier database had: those whose requests and names are free, and later
+   * epochs of those that are here. All of them together, or none.
    *
-   * @param key ACTIVE, with id 0
-   * @return whether it was stored
+   * @param keys ACTIVE, with id 0
+   * @return what became of each, in their order
    */
-  boolean restore(KeyRecord key);
+  List<RestoredKey> restore(List<KeyRecord> keys);
 
   /** The running or successful attempt of that name, or else its last failed one. */
   Optional<KeyRecord> find(String name);

@@ -17,11 +17,11 @@ import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Decides from the ends of the sessions of one task whether a later session can succeed, and who
- * may deal in it. Does no I/O and reads no clock; confined to one thread.
+ * Decides from the ends of the sessions for one piece of work whether a later session can succeed,
+ * and who may deal in it. Does no I/O and reads no clock; confined to one thread.
  */
 final class ShareFindings {
-  private final ShareTask task;
+  private final ShareWork work;
 
   /** Dealers that said that they have no share to deal with. */
   private final Set<Integer> shareless = new HashSet<>();
@@ -34,44 +34,44 @@ final class ShareFindings {
   /**
    * Findings before the first session of this process.
    *
-   * @param orderedBefore whether an earlier process ordered a session of the task
+   * @param orderedBefore whether an earlier process ordered a session of the work
    */
-  ShareFindings(ShareTask task, boolean orderedBefore) {
-    this.task = task;
+  ShareFindings(ShareWork work, boolean orderedBefore) {
+    this.work = work;
     this.incomplete = !orderedBefore;
   }
 
   /**
-   * Whether the task may fail now: no party can use its shares, because no session was ordered or a
+   * Whether the work may fail now: no party can use its shares, because no session was ordered or a
    * party of the last one showed that it holds none. A new key may fail at any time.
    */
   boolean mayFail() {
-    return incomplete || !task.replacesShares();
+    return incomplete || !work.replacesShares();
   }
 
-  /** Whether a party of the last session showed that it holds no share of the task. */
+  /** Whether a party of the last session showed that it holds no share of the work. */
   boolean isIncomplete() {
     return incomplete;
   }
 
   /** The dealers that have not said that they cannot deal. */
   Set<Integer> dealers() {
-    Set<Integer> dealers = ids(task.dealers());
+    Set<Integer> dealers = ids(work.dealers());
     dealers.removeAll(shareless);
     return dealers;
   }
 
   /**
    * Whether these dealers suffice: at least the old threshold deals, and fewer than that are left
-   * behind with an old share. The parties insist on it. True if the task is no reshare.
+   * behind with an old share. The parties insist on it. True if the work is no reshare.
    */
   boolean canDeal(Set<Integer> dealing) {
-    if (!(task.change() instanceof ShareTask.Reshare reshare)) {
+    if (!(work.change() instanceof ShareWork.Reshare reshare)) {
       return true;
     }
-    Set<Integer> leftBehind = ids(task.dealers());
+    Set<Integer> leftBehind = ids(work.dealers());
     leftBehind.removeAll(dealing);
-    leftBehind.removeAll(ids(task.parties()));
+    leftBehind.removeAll(ids(work.parties()));
     int threshold = reshare.from().getThreshold();
     return dealing.size() >= threshold && leftBehind.size() < threshold;
   }
@@ -80,8 +80,8 @@ final class ShareFindings {
    * Takes in the end of a session that made no shares.
    *
    * @param failure why it made none
-   * @param past whether the time of the task was over when the session ended
-   * @return the failure of the task if no later session can succeed; null if one may
+   * @param past whether the time of the work was over when the session ended
+   * @return the failure of the work if no later session can succeed; null if one may
    */
   @Nullable Failure learn(SessionOutcome outcome, Failure failure, boolean past) {
     incomplete = showsMissingShare(outcome);
@@ -91,7 +91,7 @@ final class ShareFindings {
         if (!aborted.culprits().isEmpty()) {
           yield blamesForGood(aborted.culprits()) ? failure : null;
         }
-        yield aborted.hopeless() ? failure.as(task.failure()) : null;
+        yield aborted.hopeless() ? failure.as(work.failure()) : null;
       }
       case SessionOutcome.Undecided _,
           SessionOutcome.TimedOut _,
@@ -137,7 +137,7 @@ final class ShareFindings {
                 scope == RefusalScope.EPOCH
                     ? ErrorReason.EPOCH_MISMATCH
                     : SessionFailures.reason(reason),
-                task.key(),
+                work.key(),
                 names(List.of(party)),
                 0,
                 reason.name())
@@ -157,19 +157,19 @@ final class ShareFindings {
   }
 
   /**
-   * Whether one of the culprits ends the task. In a renewal it must be blamed twice: while parties
+   * Whether one of the culprits ends the work. In a renewal it must be blamed twice: while parties
    * switch, an honest one may deal with a share that fits no other.
    */
   private boolean blamesForGood(Set<Integer> culprits) {
     boolean again = culprits.stream().anyMatch(blamed::contains);
     blamed.addAll(culprits);
-    return again || !task.replacesShares();
+    return again || !work.replacesShares();
   }
 
   private Collection<String> names(Collection<Integer> partyIds) {
     Map<Integer, String> names = new HashMap<>();
-    task.dealers().forEach(holder -> names.put(holder.partyId(), holder.name()));
-    task.parties().forEach(holder -> names.put(holder.partyId(), holder.name()));
+    work.dealers().forEach(holder -> names.put(holder.partyId(), holder.name()));
+    work.parties().forEach(holder -> names.put(holder.partyId(), holder.name()));
     return partyIds.stream().map(names::get).toList();
   }
 

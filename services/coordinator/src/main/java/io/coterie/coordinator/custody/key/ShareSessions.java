@@ -139,13 +139,13 @@ public final class ShareSessions {
    *
    * @param tried sessions of earlier processes for the same request
    */
-  End make(ShareTask task, Request request, Run<?> run, int tried) throws InterruptedException {
-    return new Attempts(task, request, run, tried).run();
+  End make(ShareWork work, Request request, Run<?> run, int tried) throws InterruptedException {
+    return new Attempts(work, request, run, tried).run();
   }
 
   /** The sessions for one request: a thread's state. */
   private final class Attempts {
-    private final ShareTask task;
+    private final ShareWork work;
     private final Request request;
     private final Run<?> run;
     private final ShareFindings findings;
@@ -153,35 +153,35 @@ public final class ShareSessions {
     private int tried;
     private int attempt;
 
-    Attempts(ShareTask task, Request request, Run<?> run, int tried) {
-      this.task = task;
+    Attempts(ShareWork work, Request request, Run<?> run, int tried) {
+      this.work = work;
       this.request = request;
       this.run = run;
       this.tried = tried;
-      this.findings = new ShareFindings(task, tried > 0);
+      this.findings = new ShareFindings(work, tried > 0);
     }
 
     End run() throws InterruptedException {
       while (!stopping.hasBegun()) {
         if (attempt > 0 && !request.isMine()) {
-          log.warn("another replica works on this request now");
+          log.warn("this replica leaves a request to another one, which works on it now");
           return new End.Lost();
         }
         if (findings.mayFail()) {
           if (run.isCancelled()) {
             return failed(Failure.of(ErrorReason.OPERATION_CANCELLED, run.resource));
           }
-          if (clock.instant().isAfter(task.notAfter())) {
+          if (clock.instant().isAfter(work.notAfter())) {
             return failed(run.lastFailureOrExpiry().as(ErrorReason.INTENT_EXPIRED));
           }
           if (tried >= limits.maxSessions()) {
-            return failed(run.lastFailureOrExpiry().as(task.failure()));
+            return failed(run.lastFailureOrExpiry().as(work.failure()));
           }
         }
         Optional<SecureChannel> channel = link.channel();
         if (channel.isEmpty()) {
           run.failedFor(
-              Failure.outOfReach(run.resource, task.parties().stream().map(Holder::name).toList()));
+              Failure.outOfReach(run.resource, work.parties().stream().map(Holder::name).toList()));
           pace.pause();
           continue;
         }
@@ -195,16 +195,16 @@ public final class ShareSessions {
 
     /** One session, or a pause until its parties can be reached; null if another is to be tried. */
     private @Nullable End tryOnce(SecureChannel channel) throws InterruptedException {
-      List<Member> members = members(channel, task.parties());
+      List<Member> members = members(channel, work.parties());
       // All parties take part: a key has a share for each.
       switch (chooser.choose(
-          task.parties().size(), members, channel.reachable(), new HashMap<>())) {
+          work.parties().size(), members, channel.reachable(), new HashMap<>())) {
         case Choice.Exhausted _ -> {
           return failed(
               Failure.parties(
                   ErrorReason.PARTY_UNKNOWN,
                   run.resource,
-                  task.parties().stream()
+                  work.parties().stream()
                       .filter(h -> members.stream().noneMatch(m -> m.partyId() == h.partyId()))
                       .map(Holder::name)
                       .toList(),
@@ -217,7 +217,7 @@ public final class ShareSessions {
         }
         case Choice.Chosen chosen -> {
           Set<Integer> able = findings.dealers();
-          List<Member> dealers = members(channel, task.dealers());
+          List<Member> dealers = members(channel, work.dealers());
           dealers.removeIf(m -> !able.contains(m.partyId()));
           Set<Member> away = new HashSet<>(dealers);
           away.removeAll(channel.reachable());
@@ -266,12 +266,12 @@ public final class ShareSessions {
           sessions.start(
               channel,
               new SessionPlan(
-                  task.work(dealers),
-                  task.scheme(),
-                  task.key(),
-                  task.epoch(),
-                  task.threshold(),
-                  task.intent(),
+                  work.ofSession(dealers),
+                  work.scheme(),
+                  work.key(),
+                  work.epoch(),
+                  work.threshold(),
+                  work.intent(),
                   parties,
                   deadline(now, time),
                   run.trace));
@@ -291,7 +291,7 @@ public final class ShareSessions {
       Failure failure = Failure.of(run.resource, session, outcome).asOf(past);
       run.failedFor(failure);
       try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-        log.warn("no new shares: {} {}", failure.reason(), failure.metadata());
+        log.warn("a session made no new shares: {} {}", failure.reason(), failure.metadata());
       }
       Failure end = findings.learn(outcome, failure, past);
       if (findings.isIncomplete() && run.isCancelled()) {
@@ -307,21 +307,21 @@ public final class ShareSessions {
     }
 
     private boolean isPast(Instant now) {
-      return request.onlyAsks() || run.isCancelled() || now.isAfter(task.notAfter());
+      return request.onlyAsks() || run.isCancelled() || now.isAfter(work.notAfter());
     }
 
     private Instant deadline(Instant now, Duration time) {
       if (isPast(now)) {
         // So far back that no party's clock leaves it time to start anything.
         Instant past = now.minus(limits.clockSkew().multipliedBy(2));
-        return past.isAfter(task.notAfter()) ? task.notAfter() : past;
+        return past.isAfter(work.notAfter()) ? work.notAfter() : past;
       }
       Instant deadline = now.plus(time).plus(limits.clockSkew());
-      return deadline.isAfter(task.notAfter()) ? task.notAfter() : deadline;
+      return deadline.isAfter(work.notAfter()) ? work.notAfter() : deadline;
     }
 
     private Duration atMost(Duration time, Instant now) {
-      Duration untilExpiry = Duration.between(now, task.notAfter());
+      Duration untilExpiry = Duration.between(now, work.notAfter());
       return isPast(now) || time.compareTo(untilExpiry) <= 0 ? time : untilExpiry;
     }
 

@@ -177,7 +177,7 @@ public final class PresignatureMaker {
             });
       }
     } catch (RuntimeException e) {
-      log.error("filling the stock of presignatures failed", e);
+      log.error("this replica failed to fill its stock of presignatures", e);
     }
   }
 
@@ -224,13 +224,13 @@ public final class PresignatureMaker {
       if (!(outcome instanceof SessionOutcome.Stopped)) {
         Failure failure = Failure.of(combination.key(), session, outcome);
         try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-          log.warn("no presignatures: {} {}", failure.reason(), failure.metadata());
+          log.warn("a session made no presignatures: {} {}", failure.reason(), failure.metadata());
         }
       }
     } catch (StoreUnavailableException e) {
-      log.warn("no presignatures: {}", e.getMessage());
+      log.warn("this replica makes no presignatures without its database: {}", e.getMessage());
     } catch (RuntimeException e) {
-      log.error("making presignatures failed", e);
+      log.error("this replica failed to make presignatures", e);
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     } finally {

@@ -139,7 +139,7 @@ public final class Handover {
       }
       unseen = true;
     } catch (RuntimeException e) {
-      log.error("taking over the work of other replicas failed", e);
+      log.error("this replica failed to take over the work of others", e);
     }
   }
 

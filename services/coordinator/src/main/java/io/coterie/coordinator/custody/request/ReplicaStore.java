@@ -10,6 +10,8 @@ public interface ReplicaStore {
    */
   int seen();
 
-  /** This replica works on nothing any more: what it has not ended may be taken over at once. */
+  /**
+   * This replica works no more: others may take over at once the requests that it has not ended.
+   */
   void leave();
 }

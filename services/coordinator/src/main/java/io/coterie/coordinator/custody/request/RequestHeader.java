@@ -6,7 +6,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import java.time.Instant;
 
 /**
- * The part of a stored request that every kind has: who asked for it, by which intent, and when.
+ * The part of a stored request that every kind has: requester, intent and times.
  *
  * @param requester name of the requester that signed the intent
  * @param requestId UUID, lower case

@@ -260,7 +260,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
               } catch (Error e) {
-                // It would fail again at once: whoever waits learns of it, and nobody takes it up.
+                // It would fail again at once: all that wait learn of it, and nobody takes it up.
                 run.fail(new IllegalStateException("work on a " + kind.name() + " failed", e));
                 throw e;
               } catch (InterruptedException e) {

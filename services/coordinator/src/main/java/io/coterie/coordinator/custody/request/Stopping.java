@@ -6,7 +6,9 @@ import java.util.concurrent.CompletableFuture;
 public final class Stopping {
   private final CompletableFuture<Void> begun = new CompletableFuture<>();
 
-  /** Nothing new starts; what runs ends at its next step, and another replica goes on with it. */
+  /**
+   * Nothing new starts; each request stops at its next step, and another replica goes on with it.
+   */
   public void begin() {
     begun.complete(null);
   }

@@ -143,7 +143,7 @@ public final class SigningAttempts {
   boolean run() throws InterruptedException {
     while (!services.stopping().hasBegun()) {
       if (attempt > 0 && !request.isMine()) {
-        log.warn("another replica works on this request now");
+        log.warn("this replica leaves a request to another one, which works on it now");
         return false;
       }
       if (times.isExpired()) {
@@ -275,7 +275,7 @@ public final class SigningAttempts {
     // The caller is to know what keeps the other session from its end.
     run.failedFor(before != null && outcome instanceof SessionOutcome.Bound ? before : failure);
     try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-      log.warn("signing session without result: {} {}", failure.reason(), failure.metadata());
+      log.warn("a session made no signature: {} {}", failure.reason(), failure.metadata());
     }
     if (outcome instanceof SessionOutcome.Unsent) {
       pace.pause();
@@ -520,7 +520,7 @@ public final class SigningAttempts {
         session.partyNames().stream().filter(name -> !culprits.contains(name)).toList(),
         tried);
     try (LogScope scope = LogScope.open().session(session.id().bytes().toByteArray())) {
-      log.info("signed in session {} of this request", tried);
+      log.info("session {} of this request made its signature", tried);
     }
   }
 }

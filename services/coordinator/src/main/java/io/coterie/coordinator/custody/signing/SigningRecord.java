@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * @param key resource name of the key
  * @param sessions tried so far
  * @param signingSet names of the parties whose contributions made the signature
- * @param payloadDigest what the scheme signs, 32 bytes, if that is a digest
+ * @param payloadDigest input of the scheme, 32 bytes, if that is a digest
  * @param decoded the content of the payload
  * @param result set when SIGNED
  * @param error set when UNKNOWN

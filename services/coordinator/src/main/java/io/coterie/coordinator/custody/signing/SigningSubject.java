@@ -18,8 +18,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The payload that an intent asks to be signed, and the key that is to sign.
  *
- * @param digest what the scheme signs, 32 bytes, if that is a digest
- * @param decoded what the payload says
+ * @param digest input of the scheme, 32 bytes, if that is a digest
+ * @param decoded fields of the payload
  */
 record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload decoded) {
 

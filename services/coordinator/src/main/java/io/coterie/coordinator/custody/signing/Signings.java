@@ -159,7 +159,7 @@ public final class Signings implements Handover.Work {
   public int takeOver(boolean own) {
     List<UUID> taken = store.takeAll(own);
     if (!taken.isEmpty()) {
-      log.info("taking up {} pending signings", taken.size());
+      log.info("this replica takes up {} pending signings", taken.size());
       threads.execute(() -> takeUp(taken));
     }
     return taken.size();

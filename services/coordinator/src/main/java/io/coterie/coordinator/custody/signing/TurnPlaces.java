@@ -78,7 +78,7 @@ final class TurnPlaces {
     of(requester).waiting++;
   }
 
-  /** A request of that requester waits no more, because it has a place or has given up. */
+  /** A request of that requester waits no more: it has a place, or has ended without one. */
   void left(String requester) {
     of(requester).waiting--;
   }

@@ -19,7 +19,7 @@ import java.util.Map;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
 
-/** Whether a task for shares goes on after a session. */
+/** Whether work on shares goes on after a session. */
 class ShareFindingsTest {
   private static final Failure WHY = Failure.of(ErrorReason.SESSION_FAILED, "keys/test");
 
@@ -31,8 +31,8 @@ class ShareFindingsTest {
     return KeyPublic.newBuilder().setEpoch(1).setThreshold(threshold).build();
   }
 
-  private static ShareTask task(ShareTask.Change change, int... parties) {
-    return new ShareTask(
+  private static ShareWork work(ShareWork.Change change, int... parties) {
+    return new ShareWork(
         change,
         "keys/test",
         Scheme.SCHEME_ED25519,
@@ -42,17 +42,17 @@ class ShareFindingsTest {
         Instant.MAX);
   }
 
-  private static ShareFindings findings(ShareTask.Change change, int... parties) {
-    return new ShareFindings(task(change, parties), false);
+  private static ShareFindings findings(ShareWork.Change change, int... parties) {
+    return new ShareFindings(work(change, parties), false);
   }
 
-  private static ShareTask.Change refresh() {
-    return new ShareTask.Refresh(threshold(2));
+  private static ShareWork.Change refresh() {
+    return new ShareWork.Refresh(threshold(2));
   }
 
   /** From parties 1 to 4 and threshold 3. */
-  private static ShareTask.Change reshare() {
-    return new ShareTask.Reshare(threshold(3), holders(1, 2, 3, 4));
+  private static ShareWork.Change reshare() {
+    return new ShareWork.Reshare(threshold(3), holders(1, 2, 3, 4));
   }
 
   private static SessionOutcome refused(int party, RefusalReason reason) {
@@ -67,7 +67,7 @@ class ShareFindingsTest {
   @Test
   void a_refusal_for_good_ends_the_task_and_names_the_party() {
     Failure end =
-        findings(new ShareTask.NewKey(), 1, 2)
+        findings(new ShareWork.NewKey(), 1, 2)
             .learn(refused(2, RefusalReason.REFUSAL_REASON_FORBIDDEN), WHY, false);
     assertThat(end).isNotNull();
     assertThat(end.reason()).isEqualTo(ErrorReason.FORBIDDEN);
@@ -77,7 +77,7 @@ class ShareFindingsTest {
   @Test
   void a_party_with_too_much_to_do_is_asked_again() {
     assertThat(
-            findings(new ShareTask.NewKey(), 1, 2)
+            findings(new ShareWork.NewKey(), 1, 2)
                 .learn(refused(2, RefusalReason.REFUSAL_REASON_OVERLOADED), WHY, false))
         .isNull();
   }
@@ -93,7 +93,7 @@ class ShareFindingsTest {
 
   @Test
   void a_culprit_ends_a_key_creation_at_once_and_a_renewal_the_second_time() {
-    assertThat(findings(new ShareTask.NewKey(), 1, 2).learn(aborted(2), WHY, false)).isEqualTo(WHY);
+    assertThat(findings(new ShareWork.NewKey(), 1, 2).learn(aborted(2), WHY, false)).isEqualTo(WHY);
     ShareFindings renewal = findings(refresh(), 1, 2);
     assertThat(renewal.learn(aborted(2), WHY, false)).isNull();
     assertThat(renewal.learn(aborted(1), WHY, false)).isNull();
@@ -102,7 +102,7 @@ class ShareFindingsTest {
 
   @Test
   void a_renewal_that_was_ordered_fails_only_once_a_party_shows_that_it_lacks_a_share() {
-    ShareFindings resumed = new ShareFindings(task(refresh(), 1, 2), true);
+    ShareFindings resumed = new ShareFindings(work(refresh(), 1, 2), true);
     assertThat(resumed.mayFail()).isFalse();
     resumed.learn(new SessionOutcome.TimedOut(0, Set.of(2)), WHY, false);
     assertThat(resumed.mayFail()).as("nobody took part").isFalse();
@@ -115,12 +115,12 @@ class ShareFindingsTest {
     resumed.learn(new SessionOutcome.TimedOut(1, Set.of(2)), WHY, false);
     assertThat(resumed.mayFail()).isTrue();
     assertThat(findings(refresh(), 1, 2).mayFail()).as("nothing was ordered").isTrue();
-    assertThat(new ShareFindings(task(new ShareTask.NewKey(), 1), true).mayFail()).isTrue();
+    assertThat(new ShareFindings(work(new ShareWork.NewKey(), 1), true).mayFail()).isTrue();
   }
 
   @Test
   void a_party_that_may_have_forgotten_the_request_shows_nothing() {
-    ShareFindings resumed = new ShareFindings(task(refresh(), 1, 2), true);
+    ShareFindings resumed = new ShareFindings(work(refresh(), 1, 2), true);
     SessionOutcome fenced = refused(2, RefusalReason.REFUSAL_REASON_FENCED);
     assertThat(resumed.learn(fenced, WHY, false)).isNull();
     assertThat(resumed.mayFail()).as("it may hold a share").isFalse();
@@ -134,7 +134,7 @@ class ShareFindingsTest {
     assertThat(all.canDeal(Set.of(1, 2, 3, 4))).isTrue();
     assertThat(all.canDeal(Set.of(1, 2, 3))).isTrue();
     assertThat(all.canDeal(Set.of(1, 2))).isFalse();
-    ShareFindings six = findings(new ShareTask.Reshare(threshold(2), holders(1, 2, 3, 4)), 3, 5);
+    ShareFindings six = findings(new ShareWork.Reshare(threshold(2), holders(1, 2, 3, 4)), 3, 5);
     assertThat(six.canDeal(Set.of(1, 2))).as("4 alone keeps an old share").isTrue();
     assertThat(six.canDeal(Set.of(3, 4))).as("1 and 2 could sign").isFalse();
   }

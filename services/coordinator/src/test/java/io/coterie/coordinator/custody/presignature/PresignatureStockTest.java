@@ -372,7 +372,7 @@ class PresignatureStockTest {
     want(A);
     making = stock.next(false, set -> true).orElseThrow();
     stock.refused(A);
-    // Wanted again meanwhile: what was begun before is of no use for it.
+    // Wanted again meanwhile: the session that began before is of no use for it.
     want(A);
     Place other = stock.next(false, set -> true).orElseThrow();
     make(making);

@@ -214,7 +214,7 @@ class TurnFairnessTest {
     }
   }
 
-  /** The parts are those of each party: what a requester has elsewhere is not held against it. */
+  /** The parts are those of each party: requests elsewhere do not count against a requester. */
   @Test
   void a_requester_with_much_elsewhere_keeps_its_part_of_a_slow_party() throws Exception {
     Callers elsewhere = new Callers("busy", MOST / 2, List.of(1, 4));

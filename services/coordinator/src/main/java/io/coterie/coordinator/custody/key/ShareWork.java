@@ -18,7 +18,7 @@ import java.util.List;
  * @param threshold with the new shares
  * @param parties that will hold a share, in ascending order of party id
  */
-record ShareTask(
+record ShareWork(
     Change change,
     String key,
     Scheme scheme,
@@ -30,7 +30,7 @@ record ShareTask(
   /** Generation of the shares that key generation makes. */
   private static final int FIRST_EPOCH = 1;
 
-  ShareTask {
+  ShareWork {
     parties = List.copyOf(parties);
   }
 
@@ -84,7 +84,7 @@ record ShareTask(
 
   /**
    * Whether parties use the shares as soon as all have stored them, even if the coordinator never
-   * learns of it. Such a task fails only once a party has shown that it holds no share of it.
+   * learns of it. Such work fails only once a party has shown that it holds no share of it.
    */
   boolean replacesShares() {
     return !(change instanceof NewKey);
@@ -95,7 +95,7 @@ record ShareTask(
    *
    * @param able dealers that can deal
    */
-  SessionPlan.Work work(Collection<Member> able) {
+  SessionPlan.Work ofSession(Collection<Member> able) {
     return switch (change) {
       case NewKey() -> new SessionPlan.Work.Keygen();
       case Refresh(KeyPublic from) -> new SessionPlan.Work.Refresh(from);
