@@ -69,6 +69,7 @@ public final class Sessions {
   private final CancelListener cancels;
   private final PartyHealth health;
   private final Executor pool;
+  private final SessionTimer timer;
   private final ProtocolMetrics metrics;
   private final CoordinatorMetrics telemetry;
   private final SecureRandom random;
@@ -94,6 +95,35 @@ public final class Sessions {
       ProtocolMetrics metrics,
       CoordinatorMetrics telemetry,
       SecureRandom random) {
+    this(
+        core,
+        evidence,
+        ledgers,
+        epochs,
+        cancels,
+        verifiers,
+        health,
+        pool,
+        SessionTimer.of(pool),
+        metrics,
+        telemetry,
+        random);
+  }
+
+  /** The same by another time than this machine's. */
+  public Sessions(
+      MpcCore core,
+      EvidenceKeeper evidence,
+      LedgerKeeper ledgers,
+      EpochListener epochs,
+      CancelListener cancels,
+      Map<Scheme, ResultVerifier> verifiers,
+      PartyHealth health,
+      Executor pool,
+      SessionTimer timer,
+      ProtocolMetrics metrics,
+      CoordinatorMetrics telemetry,
+      SecureRandom random) {
     this.core = core;
     this.evidence = evidence;
     this.ledgers = ledgers;
@@ -102,6 +132,7 @@ public final class Sessions {
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
+    this.timer = timer;
     this.metrics = metrics;
     this.telemetry = telemetry;
     this.random = random;
@@ -319,6 +350,10 @@ public final class Sessions {
 
   Executor pool() {
     return pool;
+  }
+
+  SessionTimer timer() {
+    return timer;
   }
 
   ProtocolMetrics metrics() {
