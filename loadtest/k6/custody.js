@@ -143,6 +143,7 @@ export class Requester {
         payload: { case: kind, value: content },
         installation: this.installation,
         keyFingerprint: base64Decode(key.fingerprint),
+        reshareEpoch: key.reshareEpoch || 0,
         purpose: 'load',
         notAfter: create(this.timestamp, { seconds: BigInt(Math.floor(notAfter / 1000)) }),
       })

@@ -129,7 +129,8 @@ export function setup() {
   const { status, message, error } = invoke('KeyService/GetKey', { name }, timeout);
   if (status !== grpc.StatusOK) fail(`${name}: ${words(status, error)}`);
   if (message.state !== 'ACTIVE') fail(`${name} is ${message.state}`);
-  const key = { name, scheme: message.scheme, publicKey: message.publicKey, fingerprint: message.fingerprint };
+  const key = { name, scheme: message.scheme, publicKey: message.publicKey, fingerprint: message.fingerprint,
+    reshareEpoch: message.reshareEpoch };
   const first = requester.request(key, requestId(Date.now()), Date.now() + timeout * 1000);
   const other = requester.request(key, requestId(Date.now()), Date.now() + timeout * 1000);
   const { signature, problem } = answer(first.message, Date.now() + timeout * 1000);

@@ -390,6 +390,9 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
     [false, false, true],
   );
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
+  assert.equal(rule({}).lapse, undefined);
+  assert.equal(rule({ lapse: "never" }).lapse, "never");
+  assert.throws(() => rule({ lapse: "sometimes" }));
   const floor = rule({ minThreshold: 2, minParties: 3, allowedParties: ["party-1", "party-2", "party-3"] });
   assert.deepEqual(
     [floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]],

@@ -90,7 +90,8 @@ create table signings (
   payload_digest  bytea       check (octet_length(payload_digest) = 32),
   -- The serialised DecodedPayload.
   decoded         bytea       not null,
-  state           smallint    not null check (state between 1 and 3), -- Signing.State: PENDING, SIGNED, FAILED
+  -- Signing.State: PENDING, SIGNED, UNKNOWN, NOT_SIGNED
+  state           smallint    not null check (state between 1 and 4),
   -- Sessions tried.
   sessions        integer     not null default 0,
   signing_set     text[]      not null default '{}',
@@ -104,9 +105,12 @@ create table signings (
   public_key      bytea,
   presigned       boolean     not null default false,
   error           bytea,
+  -- A serialised Signing with nothing but the receipts of the parties. Set when NOT_SIGNED.
+  receipts        bytea,
   constraint signings_request_once unique (requester, request_id),
   constraint signings_result check ((state = 2) = (signature is not null) and (state = 2) = (public_key is not null)
-                                    and (state = 3) = (error is not null) and (state = 1) = (completed_at is null)),
+                                    and (state = 3) = (error is not null) and (state = 4) = (receipts is not null)
+                                    and (state = 1) = (completed_at is null)),
   constraint signings_result_parts check (signature is not null or (recovery_id is null and not presigned))
 );
 create index signings_by_key on signings (key_name, created_at desc, id desc);

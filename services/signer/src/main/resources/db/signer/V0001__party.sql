@@ -43,12 +43,15 @@ CREATE TABLE kept_intent (
 
 CREATE INDEX kept_intent_by_time ON kept_intent (ran_ms);
 
--- A request id of a requester belongs to one intent. Kept until no intent can have that id any more, because it says
--- itself when it was drawn.
+-- A request id of a requester belongs to one intent, or to none: this party has said that it never signs for it. Kept
+-- until no intent can have that id any more, because it says itself when it was drawn.
 CREATE TABLE claimed_request (
   requester     TEXT NOT NULL,
   request_id    TEXT NOT NULL,
+  -- Of the intent; of the one that cancels it if that came first.
   intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
+  -- The party has contributed to no signature of the request, and never will.
+  never         INTEGER NOT NULL DEFAULT 0 CHECK (never IN (0, 1)),
   PRIMARY KEY (requester, request_id)
 ) STRICT, WITHOUT ROWID;
 
@@ -70,6 +73,8 @@ CREATE TABLE key_share (
   session_id    BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key           TEXT NOT NULL,
   epoch         INTEGER NOT NULL CHECK (epoch > 0),
+  -- That the last reshare of the key made; 0 if there was none.
+  reshare_epoch INTEGER NOT NULL CHECK (reshare_epoch BETWEEN 0 AND epoch),
   scheme        INTEGER NOT NULL,
   -- SUPERSEDED: a share of a new key, abandoned for a newer one. ABANDONED: of a later epoch, not waited for, but kept,
   -- because a certificate may still make it the active one.
@@ -165,9 +170,12 @@ CREATE TABLE ledger (
   -- The file comes out of a backup, and nothing was made of that yet.
   restored       INTEGER NOT NULL,
   -- When the store was last found to have gone back, in ms since 1970: no request id of before is claimed.
-  fence_ms       INTEGER NOT NULL
+  fence_ms       INTEGER NOT NULL,
+  -- When the file was made, in ms since 1970; 0 until it is written. The party may have had another one before: of
+  -- requests of that time it does not say that it never signs them.
+  made_ms        INTEGER NOT NULL
 ) STRICT;
-INSERT INTO ledger (id, restored, fence_ms) VALUES (1, 0, 0);
+INSERT INTO ledger (id, restored, fence_ms, made_ms) VALUES (1, 0, 0, 0);
 
 -- The time by which requests are forgotten. It follows the clock slowly, so a clock that jumps does not make the party
 -- forget.

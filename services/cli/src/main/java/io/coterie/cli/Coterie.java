@@ -4,6 +4,7 @@ import io.coterie.cli.doctor.DoctorCommand;
 import io.coterie.cli.intent.IntentCommand;
 import io.coterie.cli.key.KeysCommand;
 import io.coterie.cli.plan.PlanCommand;
+import io.coterie.cli.signing.CancelCommand;
 import io.coterie.cli.signing.LoadCommand;
 import io.coterie.cli.signing.SignCommand;
 import io.coterie.cli.signing.VerifyCommand;
@@ -26,7 +27,8 @@ import picocli.CommandLine.ParameterException;
     exitCodeListHeading = "%nExit codes:%n",
     exitCodeList = {
       "0:done",
-      "1:the answer is no: a signature that does not verify, a check of the doctor that failed",
+      "1:the answer is no: a signature that does not verify, a check of the doctor that failed, a request to cancel that"
+          + " is signed",
       "2:the command line is wrong",
       "3:the installation refused, and the reason says why; or its answer is not attested and was not believed",
       "4:the installation cannot be reached or did not finish in time; try again with the same request id",
@@ -47,6 +49,7 @@ public final class Coterie implements Terminal.Holder {
       List.of(
           KeysCommand.class,
           SignCommand.class,
+          CancelCommand.class,
           VerifyCommand.class,
           IntentCommand.class,
           TrustCommand.class,

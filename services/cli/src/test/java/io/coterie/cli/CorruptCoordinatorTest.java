@@ -647,10 +647,12 @@ class CorruptCoordinatorTest {
 
   @Test
   void what_did_not_end_with_a_signature_shows_none() {
-    coordinator.aboutSignings = honest -> honest.toBuilder().setState(Signing.State.FAILED).build();
+    coordinator.aboutSignings =
+        honest -> honest.toBuilder().setState(Signing.State.UNKNOWN).build();
     Run run = coterie("sign", "ecdsa", "--digest", DIGEST);
-    assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
-    assertThat(run.out()).contains("FAILED").doesNotContain("signature", "public key", "der");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+    assertThat(run.out()).contains("UNKNOWN").doesNotContain("signature", "public key", "der");
+    assertThat(run.err()).contains("Whether it was signed is not known", "coterie cancel");
   }
 
   @Test

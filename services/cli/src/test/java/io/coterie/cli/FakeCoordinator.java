@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import io.coterie.cli.payload.EcdsaVerifier;
+import io.coterie.platform.attestation.Receipts;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
@@ -11,7 +12,9 @@ import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
+import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -19,6 +22,7 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
 import io.coterie.proto.custody.v1.ListKeysResponse;
+import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -77,6 +81,12 @@ final class FakeCoordinator implements AutoCloseable {
 
   /** The calls, in order. */
   final List<String> calls = Collections.synchronizedList(new ArrayList<>());
+
+  /** Parties that say that they never sign a request that is cancelled. */
+  volatile Set<Integer> never = Set.of();
+
+  /** The last honest answer about a signing. */
+  volatile Signing lastSigned = Signing.getDefaultInstance();
 
   private final TreeMap<String, TestHolding> keys = new TreeMap<>();
   private final Server server;
@@ -255,8 +265,54 @@ final class FakeCoordinator implements AutoCloseable {
         return;
       }
       SignedIntent signed = request.getSignedIntent();
-      answer("sign", to, () -> aboutSignings.apply(signing(signed)));
+      answer(
+          "sign",
+          to,
+          () -> {
+            lastSigned = signing(signed);
+            return aboutSignings.apply(lastSigned);
+          });
     }
+
+    @Override
+    public void cancelSigning(CancelSigningRequest request, StreamObserver<Signing> to) {
+      answer(
+          "cancelSigning",
+          to,
+          () -> {
+            CancelIntent intent = decode(request.getSignedIntent(), CancelIntent::parseFrom);
+            return aboutSignings.apply(
+                cancelled(intent.getRequestId(), intent.getKey(), intent.getReshareEpoch(), never));
+          });
+    }
+  }
+
+  /** The answer about a request of which parties say that they never sign it. */
+  Signing cancelled(String requestId, String key, int reshareEpoch, Set<Integer> parties) {
+    Signing.Builder signing =
+        Signing.newBuilder()
+            .setName(key + "/signings/1")
+            .setRequestId(requestId)
+            .setState(parties.size() >= 2 ? Signing.State.NOT_SIGNED : Signing.State.UNKNOWN);
+    parties.stream()
+        .sorted()
+        .forEach(
+            party -> {
+              Receipt receipt =
+                  Receipt.newBuilder()
+                      .setKind(Receipt.Kind.NEVER)
+                      .setInstallation(TestFiles.INSTALLATION)
+                      .setKey(key)
+                      .setKeyFingerprint(KeyFingerprint.of(holding(key).keyPublic))
+                      .setReshareEpoch(reshareEpoch)
+                      .setRequester("wallet")
+                      .setRequestId(requestId)
+                      .setParty(party)
+                      .build();
+              signing.addReceipts(
+                  Receipts.signed(receipt, TestFiles.sign(party, Receipts.statement(receipt))));
+            });
+    return signing.build();
   }
 
   private Signing signing(SignedIntent signed) {

@@ -3,6 +3,7 @@ package io.coterie.cli;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.CompletedStatement;
 import io.coterie.platform.attestation.CurrentStatement;
+import io.coterie.platform.attestation.Holding;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -129,6 +130,9 @@ final class TestHolding {
             .setProofOfPossession(keyPublic.getProofOfPossession())
             .setEpoch(keyPublic.getEpoch())
             .setFingerprint(KeyFingerprint.of(keyPublic))
+            .setReshareEpoch(
+                Holding.reshareEpoch(
+                    Attestation.newBuilder().addAllCompletions(completions).build()))
             .setRequestId(requestId)
             .setAttestation(Attestation.newBuilder().addAllCompletions(completions));
     holders().forEach(party -> key.addParties("p" + party));

@@ -535,6 +535,19 @@ public final class MemoryStores {
     }
 
     @Override
+    public Optional<SigningRecord> settle(SigningRecord shown) {
+      synchronized (MemoryStores.this) {
+        Row<SigningRecord> row = signings.get(shown.id());
+        if (row != null
+            && row.record.state() != Signing.State.SIGNED
+            && row.record.intentDigest().equals(shown.intentDigest())) {
+          row.record = shown;
+        }
+        return find(shown.id());
+      }
+    }
+
+    @Override
     public Optional<SigningRecord> find(UUID id) {
       synchronized (MemoryStores.this) {
         return Optional.ofNullable(signings.get(id)).map(row -> row.record);
@@ -585,7 +598,8 @@ public final class MemoryStores {
           signing.decoded(),
           signing.completedAt(),
           signing.result(),
-          signing.error());
+          signing.error(),
+          signing.receipts());
     }
 
     @Override

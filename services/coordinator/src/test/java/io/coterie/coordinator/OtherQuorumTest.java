@@ -175,7 +175,7 @@ class OtherQuorumTest {
                 GetSigningRequest.newBuilder()
                     .setName(metadata.get(StatusErrors.RESOURCE))
                     .build());
-    assertThat(stored.getState()).isEqualTo(Signing.State.FAILED);
+    assertThat(stored.getState()).isEqualTo(Signing.State.UNKNOWN);
     assertThat(StatusErrors.reason(stored.getError())).contains(ErrorReason.FORBIDDEN);
   }
 

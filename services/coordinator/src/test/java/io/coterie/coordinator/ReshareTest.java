@@ -76,6 +76,7 @@ class ReshareTest extends RenewalTest {
         .isEqualTo(
             facts(key).toBuilder()
                 .setEpoch(2)
+                .setReshareEpoch(2)
                 .setThreshold(3)
                 .clearParties()
                 .addAllParties(List.of("p1", "p2", "p3", "p4", "p5"))
@@ -85,6 +86,7 @@ class ReshareTest extends RenewalTest {
     Key moved = reshare(to(2, 2, "p1", "p4", "p5"));
     assertThat(moved.getPartiesList()).containsExactly("p1", "p4", "p5");
     assertThat(moved.getThreshold()).isEqualTo(2);
+    assertThat(moved.getReshareEpoch()).isEqualTo(3);
     assertThat(moved.getPublicKey()).isEqualTo(key.getPublicKey());
     signs(2);
     installation.parties.disconnect("p2");

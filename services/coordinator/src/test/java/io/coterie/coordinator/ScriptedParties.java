@@ -13,6 +13,8 @@ import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.CancelAnswer;
+import io.coterie.proto.party.v1.CancelQuestion;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.EpochAnswer;
 import io.coterie.proto.party.v1.EpochQuestion;
@@ -136,6 +138,12 @@ final class ScriptedParties implements AutoCloseable {
   /** The messages with which a party answers one. */
   volatile BiFunction<Member, EpochQuestion, List<EpochAnswer>> answering = (_, _) -> List.of();
 
+  /** Every cancellation that any party received. */
+  final ConcurrentLinkedQueue<CancelQuestion> cancellations = new ConcurrentLinkedQueue<>();
+
+  /** The messages with which a party answers one. */
+  volatile BiFunction<Member, CancelQuestion, List<CancelAnswer>> cancelling = (_, _) -> List.of();
+
   final Set<ByteString> cancelled = ConcurrentHashMap.newKeySet();
 
   ScriptedParties(MemoryNetwork network) {
@@ -178,6 +186,16 @@ final class ScriptedParties implements AutoCloseable {
         List<EpochAnswer> answers = answering.apply(channel.self(), message.getEpochQuestion());
         questions.add(message.getEpochQuestion());
         answers.forEach(answer -> say(channel.self().name(), inbound.sender(), answer));
+      } else if (message.hasCancelQuestion()) {
+        cancellations.add(message.getCancelQuestion());
+        cancelling
+            .apply(channel.self(), message.getCancelQuestion())
+            .forEach(
+                answer ->
+                    send(
+                        channel,
+                        inbound.sender(),
+                        PartyMessage.newBuilder().setCancelAnswer(answer).build()));
       } else if (message.hasOrder()) {
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));

@@ -60,7 +60,7 @@ import org.postgresql.ds.PGSimpleDataSource;
  */
 class StoreContractTest {
   static final Instant NOW = Instant.parse("2030-01-01T00:00:00.000001Z");
-  private static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
+  static final Status WHY = Status.newBuilder().setCode(9).setMessage("why").build();
   static final List<Holder> PARTIES =
       List.of(new Holder(1, "p1"), new Holder(2, "p2"), new Holder(4, "p4"));
   private static final SignedIntent INTENT =
@@ -95,7 +95,7 @@ class StoreContractTest {
         new JdbcLedgerStore(postgres));
   }
 
-  private static ByteString digest(int number) {
+  static ByteString digest(int number) {
     return ByteString.copyFrom(new byte[31])
         .concat(ByteString.copyFrom(new byte[] {(byte) number}));
   }
@@ -153,7 +153,7 @@ class StoreContractTest {
     return ((Start.Stored) replica.renewals().start(attempt)).record();
   }
 
-  private static SigningRecord signing() {
+  static SigningRecord signing() {
     return signing("keys/hot", NOW);
   }
 
@@ -166,7 +166,7 @@ class StoreContractTest {
         DecodedPayload.getDefaultInstance());
   }
 
-  private static SigningRecord signed(SigningRecord pending, int recoveryId) {
+  static SigningRecord signed(SigningRecord pending, int recoveryId) {
     return pending.signed(
         new SigningRecord.Result(
             digest(5), OptionalInt.of(recoveryId), ByteString.copyFrom(new byte[33]), true),
@@ -538,12 +538,12 @@ class StoreContractTest {
     assertThat(here.signings().claimOnce(pending.trying(7))).contains(pending);
     SigningRecord signed = signed(pending, 1);
     assertThat(here.signings().finish(signed)).isEqualTo(signed);
-    assertThat(here.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.unknown(WHY, 9, NOW))).isEqualTo(signed);
     assertThat(here.signings().find(pending.id())).contains(signed);
     assertThat(here.signings().claimOnce(pending)).contains(signed);
     SigningRecord other = signing();
     here.signings().claimOnce(other);
-    SigningRecord failed = other.failed(WHY, 9, NOW);
+    SigningRecord failed = other.unknown(WHY, 9, NOW);
     assertThat(here.signings().finish(failed)).isEqualTo(failed);
     assertThat(here.signings().find(other.id())).contains(failed);
   }
@@ -569,11 +569,11 @@ class StoreContractTest {
     SigningRecord pending = signing();
     late.signings().claimOnce(pending);
     assertThat(here.signings().take(pending.id())).contains(pending);
-    assertThat(late.signings().finish(pending.failed(WHY, 9, NOW))).isEqualTo(pending);
+    assertThat(late.signings().finish(pending.unknown(WHY, 9, NOW))).isEqualTo(pending);
     assertThat(here.signings().find(pending.id())).contains(pending);
     SigningRecord signed = signed(pending, 1);
     assertThat(late.signings().finish(signed)).isEqualTo(signed);
-    assertThat(here.signings().finish(pending.failed(WHY, 2, NOW))).isEqualTo(signed);
+    assertThat(here.signings().finish(pending.unknown(WHY, 2, NOW))).isEqualTo(signed);
   }
 
   /** The database lost a request, and its requester has used the id for another one since. */
@@ -584,7 +584,7 @@ class StoreContractTest {
     SigningRecord lost = signing();
     SigningRecord other = withDigest(lost, ByteString.copyFrom(new byte[32]));
     here.signings().claimOnce(other);
-    for (SigningRecord end : List.of(signed(lost, 1), lost.failed(WHY, 1, NOW))) {
+    for (SigningRecord end : List.of(signed(lost, 1), lost.unknown(WHY, 1, NOW))) {
       assertThat(here.signings().finish(end)).isEqualTo(other);
     }
     assertThat(here.signings().find(lost.id())).contains(other);

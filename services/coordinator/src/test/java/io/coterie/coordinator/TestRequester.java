@@ -2,11 +2,13 @@ package io.coterie.coordinator;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.attestation.Holding;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -42,6 +44,11 @@ final class TestRequester {
     }
   }
 
+  /** As the database has it. */
+  private int reshareEpoch(int said, String key) {
+    return said == 0 ? installation.attestation(key).map(Holding::reshareEpoch).orElse(0) : said;
+  }
+
   private static String installation(String said) {
     return said.isEmpty() ? "test" : said;
   }
@@ -51,6 +58,16 @@ final class TestRequester {
         intent.toBuilder()
             .setInstallation(installation(intent.getInstallation()))
             .setKeyFingerprint(fingerprint(intent.getKeyFingerprint(), intent.getKey()))
+            .setReshareEpoch(reshareEpoch(intent.getReshareEpoch(), intent.getKey()))
+            .build());
+  }
+
+  SignedIntent sign(CancelIntent intent) {
+    return signer.sign(
+        intent.toBuilder()
+            .setInstallation(installation(intent.getInstallation()))
+            .setKeyFingerprint(fingerprint(intent.getKeyFingerprint(), intent.getKey()))
+            .setReshareEpoch(reshareEpoch(intent.getReshareEpoch(), intent.getKey()))
             .build());
   }
 

@@ -312,7 +312,8 @@ public final class Installation implements AutoCloseable {
                       Set.of(PayloadKind.values()),
                       List.of(PathPrefix.parse("m")),
                       List.of(new Glob("*")),
-                      1024)));
+                      1024,
+                      RequesterRule.Lapse.AFTER_DEADLINE)));
       driver =
           new SessionService(
               new SessionPorts(
@@ -569,6 +570,7 @@ public final class Installation implements AutoCloseable {
     return intent
         .setInstallation(network.roster().installation())
         .setKeyFingerprint(fingerprint(intent.getKey()))
+        .setReshareEpoch(reshareEpoch(intent.getKey()))
         .build();
   }
 
@@ -600,6 +602,15 @@ public final class Installation implements AutoCloseable {
         .findFirst()
         .map(share -> KeyFingerprint.of(share.keyPublic()))
         .orElse(ByteString.copyFrom(new byte[IntentVerifier.FINGERPRINT_BYTES]));
+  }
+
+  /** As the party with the latest share of the key has it; 0 if none has. */
+  private int reshareEpoch(String key) {
+    return parties.stream()
+        .flatMap(party -> party.store.shares().find(key).stream())
+        .mapToInt(KeyShare::reshareEpoch)
+        .max()
+        .orElse(0);
   }
 
   /** Creates an ECDSA key of all three parties and waits until it is active everywhere. */

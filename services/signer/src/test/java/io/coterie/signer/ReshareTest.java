@@ -8,9 +8,11 @@ import io.coterie.platform.audit.AuditTrail;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -20,6 +22,7 @@ import io.coterie.signer.share.KeyShare;
 import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -124,7 +127,11 @@ class ReshareTest {
         i.coordinator
             .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, threshold, set)
             .setEpoch(epoch)
-            .setSignedIntent(i.signed(i.digestIntent(KEY, DIGEST)))
+            .setSignedIntent(
+                i.sign(
+                    i.named(i.digestIntent(KEY, DIGEST)).toBuilder()
+                        .setReshareEpoch(epoch == 1 ? 0 : epoch)
+                        .build()))
             .build());
   }
 
@@ -155,6 +162,56 @@ class ReshareTest {
 
   private void heal() {
     i.network.tap((_, _, body) -> body);
+  }
+
+  private void refresh(int epoch, int... parties) {
+    i.coordinator.give(
+        i.coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_REFRESH, KEY, 2, parties)
+            .setEpoch(epoch)
+            .setSignedIntent(
+                i.signed(
+                    RefreshIntent.newBuilder()
+                        .setRequestId(Installation.requestId())
+                        .setKey(KEY)
+                        .setScheme(Scheme.SCHEME_ECDSA_SECP256K1)
+                        .setEpoch(epoch)
+                        .setNotAfter(Installation.in(Duration.ofMinutes(5)))))
+            .build());
+    awaitAt(epoch + 1, Arrays.stream(parties).boxed().toList(), List.of());
+  }
+
+  private SessionId sign(SigningIntent.Builder intent, int epoch, int... set) {
+    return i.coordinator.give(
+        i.coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, 2, set)
+            .setEpoch(epoch)
+            .setSignedIntent(
+                i.sign(
+                    i.named(intent.clone()).toBuilder()
+                        .setReshareEpoch(intent.getReshareEpoch())
+                        .build()))
+            .build());
+  }
+
+  @Test
+  void an_intent_is_for_the_parties_between_two_reshares_whatever_is_refreshed() {
+    SigningIntent.Builder first = i.digestIntent(KEY, DIGEST);
+    refresh(1, 1, 2, 3);
+    SessionId session = sign(first, 2, 1, 2);
+    Installation.until("a refresh ends no request", () -> i.coordinator.partials(session) == 2);
+    reshare(2, FIRST, List.of(1, 2, 4));
+    awaitAt(3, List.of(1, 2, 4), List.of(3));
+    SessionId again = sign(i.digestIntent(KEY, DIGEST), 3, 1, 4);
+    for (String party : List.of("alpha", "delta")) {
+      assertThat(refusal(party, again)).isEqualTo(RefusalReason.REFUSAL_REASON_RESHARED);
+    }
+    SessionId other = sign(i.digestIntent(KEY, DIGEST).setReshareEpoch(2), 3, 2, 4);
+    assertThat(refusal("delta", other)).isEqualTo(RefusalReason.REFUSAL_REASON_RESHARED);
+    refresh(3, 1, 2, 4);
+    SessionId now = sign(i.digestIntent(KEY, DIGEST).setReshareEpoch(3), 4, 2, 4);
+    Installation.until("it is signed", () -> i.coordinator.partials(now) == 2);
+    assertThat(share(4).reshareEpoch()).isEqualTo(3);
   }
 
   @Test

@@ -111,6 +111,7 @@ final class Replica {
             new PartyLedgers(
                 ledgers, keys, () -> Optional.of(channel), pool, METRICS, timeline::nanos),
             (_, _) -> {},
+            (_, _) -> {},
             world.setting().nativeCore() ? Verifiers.SHIPPED : fast(),
             new PartyHealth(timeline::nanos),
             pool,

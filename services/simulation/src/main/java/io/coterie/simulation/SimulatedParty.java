@@ -80,7 +80,8 @@ final class SimulatedParty {
           EnumSet.allOf(PayloadKind.class),
           List.of(PathPrefix.parse("m")),
           List.of(new Glob("*")),
-          1024);
+          1024,
+          RequesterRule.Lapse.AFTER_DEADLINE);
 
   /** The policy of every party. */
   static PolicyGate policy() {

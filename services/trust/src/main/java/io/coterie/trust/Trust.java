@@ -12,9 +12,17 @@ import java.util.regex.Pattern;
  * hold. Members of the installation use its roster.
  *
  * @param requesters whose keys are believed, of different names
+ * @param corrupt how many parties of a key may lie in their receipts at once, for a client to be
+ *     right all the same that nothing was signed; at most {@value #MAX_CORRUPT}
  */
-public record Trust(Roster roster, List<Requester> requesters) {
+public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
   private static final int MAX_REQUESTERS = 1000;
+
+  /** A key has at most twenty parties, and as many as sign may never be corrupt. */
+  public static final int MAX_CORRUPT = 19;
+
+  /** One party that lies, and the coordinator with it, pass nothing off as not signed. */
+  public static final int DEFAULT_CORRUPT = 1;
 
   /**
    * A requester whose word makes a key one of this installation.
@@ -85,6 +93,9 @@ public record Trust(Roster roster, List<Requester> requesters) {
 
   public Trust {
     requesters = List.copyOf(requesters);
+    if (corrupt < 0 || corrupt > MAX_CORRUPT) {
+      throw new IllegalArgumentException("corrupt " + corrupt + " is not 0 to " + MAX_CORRUPT);
+    }
     if (requesters.size() > MAX_REQUESTERS) {
       throw new IllegalArgumentException("more than " + MAX_REQUESTERS + " requesters");
     }
@@ -94,6 +105,23 @@ public record Trust(Roster roster, List<Requester> requesters) {
         throw new IllegalArgumentException("requester " + requester.name() + " occurs twice");
       }
     }
+  }
+
+  /** With the number of corrupt parties that an installation begins with. */
+  public Trust(Roster roster, List<Requester> requesters) {
+    this(roster, requesters, DEFAULT_CORRUPT);
+  }
+
+  /**
+   * How many parties must say that they never sign for a request, so that nobody ever does: with
+   * fewer, those that have not said so could sign together with those that lie.
+   *
+   * @param holders parties of the key, n
+   * @param threshold parties that sign, t
+   * @return above {@code holders} if no number is enough
+   */
+  public int receiptsNeeded(int holders, int threshold) {
+    return holders - threshold + 1 + corrupt;
   }
 
   /** The requester of that name. */

@@ -22,13 +22,21 @@ import tools.jackson.databind.node.ObjectNode;
  * {"installation","version","previous","roots":{"threshold","keys":[]},"members":[{"name","role",
  * "partyId","region","aci","deviceId","identityKey","evidenceKey"}],"former":[{"name","partyId",
  * "evidenceKey","lastEpoch"}],"requesters":[{"name","publicKeys":[],"keys":[],"rights":[],
- * "minThreshold","minParties"}]}}, keys in base64, rights as {@link KeyRight} names them, in lower
- * case. Strict: unknown, missing, repeated and ill-typed fields are refused, and so is base64 that
- * an encoder would write in another way.
+ * "minThreshold","minParties"}],"corrupt"}}, keys in base64, rights as {@link KeyRight} names them,
+ * in lower case. Strict: unknown, missing, repeated and ill-typed fields are refused, and so is
+ * base64 that an encoder would write in another way.
  */
 final class TrustJson {
   private static final Set<String> TRUST_FIELDS =
-      Set.of("installation", "version", "previous", "roots", "members", "former", "requesters");
+      Set.of(
+          "installation",
+          "version",
+          "previous",
+          "roots",
+          "members",
+          "former",
+          "requesters",
+          "corrupt");
   private static final Set<String> ROOTS_FIELDS = Set.of("threshold", "keys");
   private static final Set<String> FILE_FIELDS = Set.of("payload", "signatures", "earlier");
   private static final Set<String> VERSION_FIELDS = Set.of("payload", "signatures");
@@ -84,7 +92,8 @@ final class TrustJson {
                 integer(root, "version", Long.MAX_VALUE),
                 list(root, "members", TrustJson::member),
                 list(root, "former", TrustJson::former)),
-            list(root, "requesters", TrustJson::requester)),
+            list(root, "requesters", TrustJson::requester),
+            (int) integer(root, "corrupt", Trust.MAX_CORRUPT)),
         roots(root.path("roots")),
         bytes(root, "previous"));
   }
@@ -304,6 +313,7 @@ final class TrustJson {
           .forEach(right -> rights.add(right.name().toLowerCase(Locale.ROOT)));
       entry.put("minThreshold", requester.minThreshold()).put("minParties", requester.minParties());
     }
+    root.put("corrupt", trust.corrupt());
     return JSON.writeValueAsBytes(root);
   }
 

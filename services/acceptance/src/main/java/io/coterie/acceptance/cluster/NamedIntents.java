@@ -24,18 +24,22 @@ public final class NamedIntents {
   private final IntentSigner signer;
   private final String installation;
   private final Function<String, Optional<ByteString>> fingerprints;
+  private final Function<String, Integer> reshares;
   private final ConcurrentMap<String, ByteString> known = new ConcurrentHashMap<>();
 
   /**
    * @param fingerprints of a key by its resource name; asked until there is one
+   * @param reshares epoch that the last known reshare of a key made; asked each time
    */
   NamedIntents(
       IntentSigner signer,
       String installation,
-      Function<String, Optional<ByteString>> fingerprints) {
+      Function<String, Optional<ByteString>> fingerprints,
+      Function<String, Integer> reshares) {
     this.signer = signer;
     this.installation = installation;
     this.fingerprints = fingerprints;
+    this.reshares = reshares;
   }
 
   private String installation(String said) {
@@ -60,6 +64,7 @@ public final class NamedIntents {
         intent.toBuilder()
             .setInstallation(installation(intent.getInstallation()))
             .setKeyFingerprint(fingerprint(intent.getKeyFingerprint(), intent.getKey()))
+            .setReshareEpoch(reshares.apply(intent.getKey()))
             .build());
   }
 

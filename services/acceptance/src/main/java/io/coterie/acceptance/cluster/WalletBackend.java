@@ -34,6 +34,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import javax.net.ssl.SSLContext;
 
@@ -51,6 +53,7 @@ public final class WalletBackend implements AutoCloseable {
   private final Path trustFile;
   private final InstallationCa ca;
   private final InstallationCa.Leaf certificate;
+  private final ConcurrentMap<String, Integer> reshares = new ConcurrentHashMap<>();
   private final NamedIntents intents;
   private final ManagedChannel channel;
 
@@ -67,7 +70,11 @@ public final class WalletBackend implements AutoCloseable {
     this.ca = ca;
     this.certificate = certificate;
     this.intents =
-        new NamedIntents(RequesterKeyFile.read(name, keyFile), installation, this::fingerprint);
+        new NamedIntents(
+            RequesterKeyFile.read(name, keyFile),
+            installation,
+            this::fingerprint,
+            key -> reshares.getOrDefault(key, 0));
     try {
       this.channel =
           Grpc.newChannelBuilder(
@@ -125,7 +132,9 @@ public final class WalletBackend implements AutoCloseable {
   public Key attested(Key key) {
     try {
       // Read each time: a test may replace it.
-      AttestedKey.of(key.getName(), key, TrustFile.read(trustFile).verified().trust());
+      AttestedKey attested =
+          AttestedKey.of(key.getName(), key, TrustFile.read(trustFile).verified().trust());
+      reshares.merge(key.getName(), attested.reshareEpoch(), Math::max);
       return key;
     } catch (AttestationException e) {
       throw new IllegalStateException(key.getName() + ": " + e.getMessage(), e);

@@ -64,11 +64,19 @@ public final class IntentCommand {
               paramLabel = "HEX",
               description = "Fingerprint of the key, as 'coterie keys get' shows it.")
           String fingerprint,
+      @Option(
+              names = "--reshare-epoch",
+              defaultValue = "0",
+              description =
+                  "Epoch that the last reshare of the key made, as 'coterie keys get' shows it;"
+                      + " default ${DEFAULT-VALUE}: none.")
+          int reshareEpoch,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
     SigningIntent intent =
         common.signing(key, payload, Printing.line(spec)).toBuilder()
             .setInstallation(profile.trust().roster().installation())
             .setKeyFingerprint(fingerprint(fingerprint))
+            .setReshareEpoch(reshareEpoch)
             .build();
     IntentSigner signer = profile.requesterKey();
     approval.require(spec, intent);

@@ -68,6 +68,7 @@ public final class AttestedKeys {
         intent.toBuilder()
             .setInstallation(installation())
             .setKeyFingerprint(key.fingerprint())
+            .setReshareEpoch(key.reshareEpoch())
             .build();
     boolean silent = intent.getInstallation().isEmpty() && intent.getKeyFingerprint().isEmpty();
     if (!silent && !named.equals(intent)) {
@@ -76,12 +77,16 @@ public final class AttestedKeys {
               + intent.getInstallation()
               + " and a key with fingerprint "
               + KeyFingerprint.text(intent.getKeyFingerprint())
+              + " and reshare epoch "
+              + intent.getReshareEpoch()
               + "; "
               + key.name()
               + " of "
               + installation()
               + " has "
-              + KeyFingerprint.text(key.fingerprint()));
+              + KeyFingerprint.text(key.fingerprint())
+              + " and "
+              + key.reshareEpoch());
     }
     return named;
   }
@@ -111,6 +116,12 @@ public final class AttestedKeys {
     byte[] challenge = new byte[CurrentStatement.CHALLENGE_BYTES];
     RANDOM.nextBytes(challenge);
     return ByteString.copyFrom(challenge);
+  }
+
+  /** How many receipts of a key's parties prove that a request was not signed. */
+  String receipts(AttestedKey key) {
+    int holders = key.parties().size();
+    return Output.receipts(trust.receiptsNeeded(holders, key.threshold()), holders);
   }
 
   /** Asks for a key, and waits for it. */

@@ -106,6 +106,7 @@ public final class KeysCommand {
           created,
           "was created by another intent than this one");
       output.key(out(), answer, created);
+      receipts(output, keys, created);
       return 0;
     }
   }
@@ -151,6 +152,7 @@ public final class KeysCommand {
       AttestedKey found = keys.require(key, answer);
       if (whole) {
         output.key(out(), answer, found, keys.proof(found, answer, challenge));
+        receipts(output, keys, found);
       } else {
         out()
             .println(
@@ -259,6 +261,7 @@ public final class KeysCommand {
           renewed,
           "was not given to these parties by this intent");
       output.key(out(), answer, renewed);
+      receipts(output, keys, renewed);
       return 0;
     }
   }
@@ -310,6 +313,13 @@ public final class KeysCommand {
         page = next.getNextPageToken();
       } while (!page.isEmpty());
       return list.end();
+    }
+  }
+
+  /** Says whether the shape of a key lets it be proven that a request was not signed. */
+  private void receipts(Output output, AttestedKeys keys, AttestedKey key) {
+    if (output.isText()) {
+      Output.row(out(), "receipts", keys.receipts(key));
     }
   }
 

@@ -8,6 +8,7 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.attestation.NeverProof;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
@@ -48,13 +49,17 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
    * and on the parties that took part.
    *
    * @param signed the intent as it was sent
+   * @param receipts judges those of a signing without a signature
    * @throws CliException naming the first field that is not as it must be
    */
-  Signing require(SignedIntent signed, Signing answer) {
+  Signing require(SignedIntent signed, ReceiptCheck receipts, Signing answer) {
     requireField("name", answer.getName().startsWith(intent.getKey() + "/signings/"));
     requireField("request_id", answer.getRequestId().equals(intent.getRequestId()));
     if (answer.getState() != Signing.State.SIGNED) {
-      return unfinished(answer);
+      return receipts.judged(
+          unfinished(answer),
+          new NeverProof.Request(
+              signed.getSignatures(0).getKeyid(), intent.getRequestId(), intent.getReshareEpoch()));
     }
     requireField("scheme", answer.getScheme() == intent.getScheme());
     requireField(
@@ -82,11 +87,11 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
     requireField(
         "der_signature",
         answer.getDerSignature().equals(ecdsa ? EcdsaVerifier.der(signature) : ByteString.EMPTY));
-    return answer.toBuilder().setDecoded(payload.toProto()).clearError().build();
+    return answer.toBuilder().setDecoded(payload.toProto()).clearError().clearReceipts().build();
   }
 
   /** The coordinator's word on a signing without a signature. */
-  private static Signing unfinished(Signing answer) {
+  static Signing unfinished(Signing answer) {
     Signing.Builder said = answer.toBuilder();
     if (answer.hasError()) {
       said.setError(Output.withoutDetails(answer.getError()));

@@ -43,6 +43,11 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     description = "Get a signature and wait for it.")
 public final class SignCommand implements Callable<Integer> {
+  private static final String UNKNOWN =
+      "Whether it was signed is not known. Repeat this with the same request id while the intent is"
+          + " valid, then 'coterie cancel': sign the payload under no other id before that says"
+          + " NOT_SIGNED.";
+
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
   @Mixin Output output = new Output();
@@ -87,9 +92,11 @@ public final class SignCommand implements Callable<Integer> {
         signed = signer.orElseThrow().sign(named);
         Printing.err(spec).println("request id " + asked.getRequestId());
       }
+      ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
       Signing signing =
           expected.require(
               signed,
+              receipts,
               SigningServiceGrpc.newBlockingStub(connection.channel())
                   .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
                   .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
@@ -101,13 +108,16 @@ public final class SignCommand implements Callable<Integer> {
               : Optional.empty());
       return switch (signing.getState()) {
         case SIGNED -> 0;
-        case FAILED -> ExitCode.REFUSED;
-        default -> ExitCode.UNAVAILABLE;
+        case NOT_SIGNED -> ExitCode.REFUSED;
+        default -> {
+          Printing.err(spec).println(UNKNOWN);
+          yield ExitCode.UNAVAILABLE;
+        }
       };
     }
   }
 
-  private static SigningIntent content(SignedIntent signed) {
+  static SigningIntent content(SignedIntent signed) {
     try {
       return SigningIntent.parseFrom(signed.getPayload());
     } catch (InvalidProtocolBufferException e) {
@@ -115,7 +125,7 @@ public final class SignCommand implements Callable<Integer> {
     }
   }
 
-  private static SignedIntent read(Path file) {
+  static SignedIntent read(Path file) {
     try {
       return SignedIntent.parseFrom(Files.readAllBytes(file));
     } catch (InvalidProtocolBufferException e) {

@@ -2,7 +2,7 @@ package io.coterie.cli.terminal;
 
 /** The exit codes of the command; its help says what each means. */
 public final class ExitCode {
-  /** The answer is no. */
+  /** The answer is no; a request that was to be cancelled is signed. */
   public static final int NO = 1;
 
   /** The installation refused, or its answer is not believed. */

@@ -41,6 +41,17 @@ public final class Output {
     return format == Format.TEXT;
   }
 
+  /**
+   * How many receipts prove that a key has not signed a request, and whether it has so many
+   * parties.
+   */
+  public static String receipts(int needed, int holders) {
+    return needed > holders
+        ? "no number of receipts proves that a request was not signed: %d would be needed of %d"
+            .formatted(needed, holders)
+        : "%d of %d receipts prove that a request was not signed".formatted(needed, holders);
+  }
+
   /** Prints a key: in words its attested facts, in JSON the answer that agrees with them. */
   public void key(PrintWriter out, Key answer, AttestedKey attested) {
     // No party was asked which epoch is current, so nobody has verified such an answer.
@@ -111,6 +122,10 @@ public final class Output {
     row(out, "xpub", attested.xpub().orElse(""));
     row(out, "fingerprint", KeyFingerprint.text(attested.fingerprint()));
     row(out, "epoch", Integer.toString(attested.epoch()));
+    row(
+        out,
+        "reshared",
+        attested.reshareEpoch() == 0 ? "" : "epoch " + attested.reshareEpoch() + " was the last");
     row(out, "current", current);
     row(out, "created", time(answer.getCreateTime()));
     row(out, "request id", answer.getRequestId());

@@ -29,6 +29,7 @@ import java.util.function.Function;
  * @param leaving coordinators that leave
  * @param dropped requesters that clients believe no more
  * @param roots other root keys
+ * @param corrupt another number of parties that may lie at once
  */
 record TrustChange(
     List<Member> members,
@@ -37,7 +38,8 @@ record TrustChange(
     Map<String, Integer> corrected,
     Set<String> leaving,
     Set<String> dropped,
-    Optional<Roots> roots) {
+    Optional<Roots> roots,
+    Optional<Integer> corrupt) {
 
   /**
    * The version after a signed one.
@@ -80,9 +82,11 @@ record TrustChange(
             previous.version() + 1,
             List.copyOf(present.values()),
             former,
-            List.copyOf(believed.values()));
+            List.copyOf(believed.values()),
+            corrupt.orElse(old.corrupt()));
     Roots signers = roots.orElse(previous.roots());
     if (signers.equals(previous.roots())
+        && next.corrupt() == old.corrupt()
         && next.requesters().equals(old.requesters())
         && next.roster().members().equals(old.roster().members())
         && next.roster().former().equals(old.roster().former())) {
@@ -93,14 +97,19 @@ record TrustChange(
 
   /** Version 1 of an installation. */
   static TrustFile first(
-      String installation, List<Member> members, List<Trust.Requester> requesters, Roots roots) {
+      String installation,
+      List<Member> members,
+      List<Trust.Requester> requesters,
+      Roots roots,
+      Optional<Integer> corrupt) {
     Trust trust =
         trust(
             installation,
             1,
             List.copyOf(named(members, Member::name, "member").values()),
             List.of(),
-            List.copyOf(named(requesters, Trust.Requester::name, "requester").values()));
+            List.copyOf(named(requesters, Trust.Requester::name, "requester").values()),
+            corrupt.orElse(Trust.DEFAULT_CORRUPT));
     return TrustFile.first(trust, roots);
   }
 
@@ -109,12 +118,13 @@ record TrustChange(
       long version,
       List<Member> members,
       List<FormerParty> former,
-      List<Trust.Requester> requesters) {
+      List<Trust.Requester> requesters,
+      int corrupt) {
     if (requesters.isEmpty()) {
       throw CliException.local("no requester is given: clients would believe no key");
     }
     try {
-      return new Trust(new Roster(installation, version, members, former), requesters);
+      return new Trust(new Roster(installation, version, members, former), requesters, corrupt);
     } catch (IllegalArgumentException e) {
       throw CliException.local(CliException.firstLine(e.getMessage()));
     }

@@ -105,6 +105,16 @@ public final class TrustCommand {
         })
     List<String> requesters = List.of();
 
+    @Option(
+        names = "--corrupt",
+        paramLabel = "N",
+        description = {
+          "How many parties of a key may lie about a request at once, for 'coterie cancel' to be"
+              + " right all the same that nothing was signed; less than the threshold of each key."
+              + " A new trust file has 1. NOT_SIGNED needs the receipts of as many more parties."
+        })
+    @Nullable Integer corrupt;
+
     List<Member> members() {
       return entries.stream().map(TrustCommand::entry).toList();
     }
@@ -147,7 +157,13 @@ public final class TrustCommand {
             .roots()
             .orElseThrow(() -> CliException.local("--roots and --root-threshold are missing"));
     return write(
-        TrustChange.first(installation, additions.members(), additions.believed(), signers), out);
+        TrustChange.first(
+            installation,
+            additions.members(),
+            additions.believed(),
+            signers,
+            Optional.ofNullable(additions.corrupt)),
+        out);
   }
 
   @Command(
@@ -186,7 +202,8 @@ public final class TrustCommand {
                 Map.of(),
                 Set.of(),
                 Set.of(),
-                roots.roots())
+                roots.roots(),
+                Optional.ofNullable(additions.corrupt))
             .after(verified(file)),
         out);
   }
@@ -230,6 +247,7 @@ public final class TrustCommand {
                 epochs("--correct", corrected),
                 names(coordinators),
                 names(requesters),
+                Optional.empty(),
                 Optional.empty())
             .after(verified(file)),
         out);

@@ -39,6 +39,7 @@ final class TrustPrinting {
     if (signers.size() > 1) {
       roots(out, "roots before", signers.getFirst(), file.current());
     }
+    Output.row(out, "corrupt", corrupt(content.trust()));
     entries(content.trust()).values().forEach(out::print);
     state(out, file);
   }
@@ -109,8 +110,13 @@ final class TrustPrinting {
     StringBuilder keys = new StringBuilder("roots " + summary(roots) + "\n");
     roots.keys().forEach(key -> keys.append("  root key %s%n".formatted(key.fingerprint())));
     all.put("roots", keys.toString());
+    all.put("corrupt", "corrupt " + corrupt(content.trust()) + "\n");
     all.putAll(entries(content.trust()));
     return all;
+  }
+
+  private static String corrupt(Trust trust) {
+    return trust.corrupt() + " of a key's parties may lie about a request at once";
   }
 
   /** The entries of members, former parties and requesters, by what identifies them. */

@@ -27,6 +27,7 @@ class LoadCommandTest {
             List.of("p1", "p2"),
             1,
             KeyPublic.getDefaultInstance(),
+            List.of(),
             List.of());
     LoadCommand load = new LoadCommand();
     SigningIntent first = load.intent(key, 1);

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.MadeKey;
+import io.coterie.coordinator.custody.signing.CancelledSigning;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.error.CustodyException;
@@ -111,7 +112,8 @@ final class Resources {
           .setProofOfPossession(keyPublic.getProofOfPossession())
           .setEpoch(keyPublic.getEpoch())
           .setFingerprint(KeyFingerprint.of(keyPublic))
-          .setAttestation(made.attestation());
+          .setAttestation(made.attestation())
+          .setReshareEpoch(made.reshareEpoch());
       keys.xpub(keyPublic).ifPresent(key::setXpub);
     }
     if (record.error() != null) {
@@ -131,7 +133,8 @@ final class Resources {
             .setDecoded(record.decoded())
             .addAllSigningSet(record.signingSet())
             .setCreateTime(timestamp(record.createdAt()))
-            .setSessions(record.sessions());
+            .setSessions(record.sessions())
+            .addAllReceipts(record.receipts());
     if (record.payloadDigest() != null) {
       signing.setDigest(record.payloadDigest());
     }
@@ -152,6 +155,22 @@ final class Resources {
     }
     if (record.error() != null) {
       signing.setError(record.error());
+    }
+    return signing.build();
+  }
+
+  /** The end of a cancelled signing; of one that is not stored nothing else is known. */
+  static Signing signing(CancelledSigning ended) {
+    Signing.Builder signing =
+        ended.record() == null
+            ? Signing.newBuilder()
+                .setName(ended.name())
+                .setRequestId(ended.intent().requestId())
+                .setScheme(ended.intent().scheme())
+            : signing(ended.record()).toBuilder();
+    signing.setState(ended.state()).clearReceipts().addAllReceipts(ended.receipts()).clearError();
+    if (ended.error() != null) {
+      signing.setError(ended.error());
     }
     return signing.build();
   }

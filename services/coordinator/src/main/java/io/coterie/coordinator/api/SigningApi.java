@@ -2,6 +2,7 @@ package io.coterie.coordinator.api;
 
 import io.coterie.coordinator.api.Resources.SigningName;
 import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.signing.CancelledSigning;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.coordinator.custody.signing.SigningWatcher;
@@ -10,6 +11,7 @@ import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.ListSigningsRequest;
 import io.coterie.proto.custody.v1.ListSigningsResponse;
@@ -52,6 +54,17 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     SigningRecord record = call.await(caller -> signings.sign(intent, caller));
     Call.requireSuccess(record.error());
     answer.onNext(Resources.signing(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void cancelSigning(CancelSigningRequest request, StreamObserver<Signing> answer) {
+    Call call = Call.current();
+    VerifiedIntent.Cancellation intent =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.Cancellation.class);
+    CancelledSigning ended = call.await(caller -> signings.cancel(intent, caller));
+    call.about("end", ended.state().name());
+    answer.onNext(Resources.signing(ended));
     answer.onCompleted();
   }
 

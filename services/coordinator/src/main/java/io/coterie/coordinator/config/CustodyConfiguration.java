@@ -19,6 +19,7 @@ import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.signing.CancelQuestions;
 import io.coterie.coordinator.custody.signing.SessionTurns;
 import io.coterie.coordinator.custody.signing.SigningAttempts;
 import io.coterie.coordinator.custody.signing.Signings;
@@ -90,11 +91,17 @@ class CustodyConfiguration {
   }
 
   @Bean
+  CancelQuestions cancelQuestions(ChannelConnector link, CoordinatorMetrics metrics) {
+    return new CancelQuestions(link, metrics, CancelQuestions.WAIT, System::nanoTime);
+  }
+
+  @Bean
   Sessions sessions(
       MpcCore core,
       EvidenceArchive evidence,
       PartyLedgers ledgers,
       EpochQuestions epochs,
+      CancelQuestions cancels,
       PartyHealth health,
       ExecutorService cryptoPool,
       ProtocolMetrics protocolMetrics,
@@ -115,6 +122,7 @@ class CustodyConfiguration {
         evidence,
         ledgers,
         epochs,
+        cancels,
         verifiers,
         health,
         cryptoPool,
@@ -227,6 +235,7 @@ class CustodyConfiguration {
   @Bean
   Signings signings(
       JdbcSigningStore store,
+      CancelQuestions cancels,
       KeyDirectory keys,
       KeyRenewals renewals,
       PresignatureStock presignatures,
@@ -240,6 +249,7 @@ class CustodyConfiguration {
     Signings signings =
         new Signings(
             store,
+            cancels,
             new SigningAttempts.Services(
                 keys,
                 renewals,

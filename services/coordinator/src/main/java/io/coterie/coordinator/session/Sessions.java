@@ -66,6 +66,7 @@ public final class Sessions {
   private final EvidenceKeeper evidence;
   private final LedgerKeeper ledgers;
   private final EpochListener epochs;
+  private final CancelListener cancels;
   private final PartyHealth health;
   private final Executor pool;
   private final SessionTimer timer;
@@ -87,6 +88,7 @@ public final class Sessions {
       EvidenceKeeper evidence,
       LedgerKeeper ledgers,
       EpochListener epochs,
+      CancelListener cancels,
       Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
@@ -98,6 +100,7 @@ public final class Sessions {
         evidence,
         ledgers,
         epochs,
+        cancels,
         verifiers,
         health,
         pool,
@@ -113,6 +116,7 @@ public final class Sessions {
       EvidenceKeeper evidence,
       LedgerKeeper ledgers,
       EpochListener epochs,
+      CancelListener cancels,
       Map<Scheme, ResultVerifier> verifiers,
       PartyHealth health,
       Executor pool,
@@ -124,6 +128,7 @@ public final class Sessions {
     this.evidence = evidence;
     this.ledgers = ledgers;
     this.epochs = epochs;
+    this.cancels = cancels;
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
@@ -287,8 +292,10 @@ public final class Sessions {
       }
       case CLAIM_COUNT -> ledgers.stated(inbound.sender(), message.getClaimCount());
       case EPOCH_ANSWER -> epochs.answered(inbound.sender(), message.getEpochAnswer());
+      case CANCEL_ANSWER -> cancels.cancelled(inbound.sender(), message.getCancelAnswer());
       case ORDER,
           CANCEL,
+          CANCEL_QUESTION,
           CLAIM_MEMORY,
           EPOCH_QUESTION,
           CLOCK_QUESTION,
@@ -314,6 +321,11 @@ public final class Sessions {
       keygens.remove(session.plan.key(), keygen);
     }
     running.remove(session.id().bytes());
+  }
+
+  /** Whether a signature that did not come out of a session here is valid. */
+  public boolean isValid(Scheme scheme, ToSign what, Signature signature) {
+    return verifier(scheme).verifies(what.publicKey(), what.payload(), signature);
   }
 
   MpcCore core() {

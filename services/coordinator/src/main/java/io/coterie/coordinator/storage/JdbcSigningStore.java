@@ -6,6 +6,7 @@ import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -26,7 +27,7 @@ public final class JdbcSigningStore implements SigningStore {
       "id, "
           + Headers.COLUMNS
           + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded,"
-          + " completed_at, signature, recovery_id, public_key, presigned, error";
+          + " completed_at, signature, recovery_id, public_key, presigned, error, receipts";
 
   private static final String CLAIM =
       "insert into signings ("
@@ -41,6 +42,11 @@ public final class JdbcSigningStore implements SigningStore {
           + " where id = ? and state = 1 and intent_digest = ? and key_name = ?"
           // A signature is one whoever found it. That there is none, only the worker can say.
           + " and (? or worker = ?)";
+
+  private static final String SETTLE =
+      "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
+          + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?,"
+          + " receipts = ? where id = ? and intent_digest = ? and state in (1, 3, 4)";
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
@@ -113,11 +119,38 @@ public final class JdbcSigningStore implements SigningStore {
     return stored.orElseThrow(JdbcSigningStore::gone);
   }
 
+  @Override
+  public Optional<SigningRecord> settle(SigningRecord shown) {
+    durable.update(
+        SETTLE,
+        s -> {
+          bindEnd(s, shown);
+          s.setBytes(10, shown.receipts().isEmpty() ? null : receipts(shown).toByteArray());
+          s.setObject(11, shown.id());
+          s.setBytes(12, shown.intentDigest().toByteArray());
+        });
+    return find(shown.id());
+  }
+
+  /** A message with nothing but the receipts. */
+  private static Signing receipts(SigningRecord shown) {
+    return Signing.newBuilder().addAllReceipts(shown.receipts()).build();
+  }
+
   private boolean update(SigningRecord finished) {
     return durable.update(FINISH, s -> bindFinish(s, finished)) == 1;
   }
 
   private void bindFinish(PreparedStatement s, SigningRecord finished) throws SQLException {
+    bindEnd(s, finished);
+    s.setObject(10, finished.id());
+    s.setBytes(11, finished.header().intentDigest().toByteArray());
+    s.setString(12, finished.key());
+    s.setBoolean(13, finished.result() != null);
+    s.setString(14, self.name());
+  }
+
+  private static void bindEnd(PreparedStatement s, SigningRecord finished) throws SQLException {
     s.setInt(1, finished.state().getNumber());
     s.setInt(2, finished.sessions());
     s.setArray(3, s.getConnection().createArrayOf("text", finished.signingSet().toArray()));
@@ -132,11 +165,6 @@ public final class JdbcSigningStore implements SigningStore {
     s.setBytes(7, result == null ? null : result.publicKey().toByteArray());
     s.setBoolean(8, result != null && result.presigned());
     s.setBytes(9, Sql.bytes(finished.error()));
-    s.setObject(10, finished.id());
-    s.setBytes(11, finished.header().intentDigest().toByteArray());
-    s.setString(12, finished.key());
-    s.setBoolean(13, result != null);
-    s.setString(14, self.name());
   }
 
   private static IllegalStateException gone() {
@@ -195,7 +223,13 @@ public final class JdbcSigningStore implements SigningStore {
         Sql.message(row, "decoded", DecodedPayload.parser()),
         Sql.timeOrNull(row, "completed_at"),
         readResult(row),
-        Sql.messageOrNull(row, "error", Status.parser()));
+        Sql.messageOrNull(row, "error", Status.parser()),
+        readReceipts(row));
+  }
+
+  private static List<SignedReceipt> readReceipts(ResultSet row) throws SQLException {
+    Signing stored = Sql.messageOrNull(row, "receipts", Signing.parser());
+    return stored == null ? List.of() : stored.getReceiptsList();
   }
 
   private static SigningRecord.@Nullable Result readResult(ResultSet row) throws SQLException {

@@ -134,6 +134,7 @@ class SessionsTest {
               kept.add(reporter + " " + accusation.getAccused() + " " + verdict),
           (party, count) -> stated.add(party.name() + " " + count.getCount()),
           (party, answer) -> stated.add(party.name() + " " + answer.getKey()),
+          (party, answer) -> stated.add(party.name() + " cancel"),
           Map.of(
               Scheme.SCHEME_BLS12381,
               new BlstVerifier(),

@@ -43,6 +43,13 @@ public enum AttestationProblem {
 
   FIELD_OTHER("field %s of the answer is not as the parties have signed it", Advice.REPORT),
 
+  RECEIPT_MALFORMED("a receipt is malformed, or of a kind that is not known here", Advice.UPDATE),
+  RECEIPT_ORDER("the receipts are not in ascending order of the parties", Advice.REPORT),
+  RECEIPT_STRANGER("party %d has given a receipt and held no share then", Advice.REPORT),
+  RECEIPT_OTHER("the receipt of %s is no NEVER of this request", Advice.REPORT),
+  RECEIPT_SIGNATURE("the receipt of %s does not verify", Advice.COMPARE),
+  RESHARE_UNKNOWN("the attestation shows no reshare that made epoch %d", Advice.COMPARE),
+
   CURRENT_ORDER("the parties' answers to the challenge are not in ascending order", Advice.REPORT),
   CURRENT_STRANGER("party %d has answered the challenge and holds no share", Advice.REPORT),
   CURRENT_SIGNATURE("the answer of %s to the challenge does not verify", Advice.COMPARE),

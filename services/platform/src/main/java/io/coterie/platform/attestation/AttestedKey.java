@@ -28,6 +28,8 @@ import java.util.Optional;
  * @param keyPublic as every holder has stored it
  * @param intents digests of the intents that its attestation shows: the creation's, then every
  *     reshare's, and those of the refreshes that were not left out
+ * @param holdings its parties from the creation on, and from each reshare that its attestation
+ *     shows
  */
 public record AttestedKey(
     String name,
@@ -36,13 +38,15 @@ public record AttestedKey(
     List<String> parties,
     int epoch,
     KeyPublic keyPublic,
-    List<ByteString> intents) {
+    List<ByteString> intents,
+    List<Holding> holdings) {
   /** Sessions of an attestation: the creation, every reshare, a refresh. */
   public static final int MAX_COMPLETIONS = 256;
 
   public AttestedKey {
     parties = List.copyOf(parties);
     intents = List.copyOf(intents);
+    holdings = List.copyOf(holdings);
   }
 
   /**
@@ -70,9 +74,11 @@ public record AttestedKey(
     CompletedSession first = CompletedSession.creation(name, completions.getFirst(), trust);
     CompletedSession last = first;
     List<ByteString> intents = new ArrayList<>(List.of(last.intent().digest()));
+    List<Holding> holdings = new ArrayList<>(Holding.of(first).stream().toList());
     for (int i = 1; i < completions.size(); i++) {
       last = last.renewal(i, completions.get(i), trust);
       intents.add(last.intent().digest());
+      Holding.of(last).ifPresent(holdings::add);
     }
     AttestedKey attested =
         new AttestedKey(
@@ -82,7 +88,8 @@ public record AttestedKey(
             List.copyOf(last.holders().values()),
             last.keyPublic().getEpoch(),
             last.keyPublic(),
-            intents);
+            intents,
+            holdings);
     attested.requireAgreed(key);
     requireField("request_id", key.getRequestId().equals(first.intent().requestId()));
     return attested;
@@ -98,6 +105,7 @@ public record AttestedKey(
     requireField("epoch", key.getEpoch() == epoch);
     requireField("xpub", key.getXpub().equals(xpub().orElse("")));
     requireField("fingerprint", key.getFingerprint().equals(fingerprint()));
+    requireField("reshare_epoch", key.getReshareEpoch() == reshareEpoch());
     requireField("error", !key.hasError());
   }
 
@@ -127,6 +135,25 @@ public record AttestedKey(
   /** BLS: 96 bytes; empty for other schemes. */
   public ByteString proofOfPossession() {
     return keyPublic.getProofOfPossession();
+  }
+
+  /** Epoch that the last reshare made; 0 if the key was never reshared. */
+  public int reshareEpoch() {
+    return holdings.isEmpty() ? 0 : holdings.getLast().reshareEpoch();
+  }
+
+  /**
+   * The parties from a reshare on.
+   *
+   * @param reshareEpoch that it made; 0: from the creation on
+   * @throws AttestationException if the attestation does not show it
+   */
+  Holding holding(int reshareEpoch) throws AttestationException {
+    return holdings.stream()
+        .filter(holding -> holding.reshareEpoch() == reshareEpoch)
+        .findFirst()
+        .orElseThrow(
+            () -> new AttestationException(AttestationProblem.RESHARE_UNKNOWN, reshareEpoch));
   }
 
   /** Digest of the intent that created the key. */

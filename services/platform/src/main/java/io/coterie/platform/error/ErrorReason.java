@@ -21,7 +21,8 @@ public enum ErrorReason {
   INTENT_EXPIRED(
       Status.Code.FAILED_PRECONDITION,
       "the intent's not_after has passed",
-      "Sign a new intent with a later not_after and a new request id; check the clocks."),
+      "It may have been signed before: cancel the request. After NOT_SIGNED, sign a new intent with a"
+          + " later not_after and a new request id; check the clocks."),
   INTENT_SIGNATURE_INVALID(
       Status.Code.UNAUTHENTICATED,
       "the signature does not belong to this intent and requester",
@@ -64,8 +65,8 @@ public enum ErrorReason {
   ON_HOLD(
       Status.Code.FAILED_PRECONDITION,
       "parties hold the key, the requester, or everything",
-      "Ask the operators of the parties why. Sign a new intent with a new request id once they have"
-          + " lifted the hold."),
+      "Ask the operators of the parties why. Cancel the request, and sign a new intent with a new"
+          + " request id once they have lifted the hold."),
   KEY_NEEDS_REFRESH(
       Status.Code.FAILED_PRECONDITION,
       "a party's store went back to an earlier state",
@@ -77,6 +78,22 @@ public enum ErrorReason {
       "Their stores went back to an earlier state after the request id was drawn. Find out whether"
           + " the request was signed, for example on the chain; if not, sign a new intent with a new"
           + " request id."),
+  KEY_RESHARED(
+      Status.Code.FAILED_PRECONDITION,
+      "the key was reshared since, or the intent names a reshare that is not known",
+      "Get the key, and cancel the request: once enough of the parties of that time say that they"
+          + " did not sign it, sign a new intent that names the present reshare_epoch."),
+  REQUEST_CANCELLED(
+      Status.Code.FAILED_PRECONDITION,
+      "the requester has cancelled the request",
+      "Cancel it again to get the receipts of the parties. Sign a new intent with a new request id"
+          + " only after NOT_SIGNED."),
+  END_UNKNOWN(
+      Status.Code.ABORTED,
+      "the parties have not shown how the request ended",
+      "Repeat Sign with the same intent, which gets the signature if there is one, or cancel again"
+          + " when the named parties answer. Ask for the payload under no other id, unless the two"
+          + " exclude each other on the chain (same nonce or input)."),
   KEY_CREATION_FAILED(
       Status.Code.ABORTED,
       "key generation ended without a key",

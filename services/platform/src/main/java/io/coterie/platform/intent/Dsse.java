@@ -14,7 +14,7 @@ import java.security.interfaces.EdECPublicKey;
 import org.bouncycastle.crypto.signers.Ed25519Signer;
 
 /** DSSE 1.0: the signature covers the payload's type together with its exact bytes. */
-final class Dsse {
+public final class Dsse {
   /** {@code SigningIntent}. */
   static final String SIGNING_TYPE = "application/vnd.coterie.signing-intent.v1+protobuf";
 
@@ -27,13 +27,16 @@ final class Dsse {
   /** {@code ReshareIntent}. */
   static final String RESHARE_TYPE = "application/vnd.coterie.reshare-intent.v1+protobuf";
 
+  /** {@code CancelIntent}. */
+  static final String CANCEL_TYPE = "application/vnd.coterie.cancel-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 
   private Dsse() {}
 
   /** {@code "DSSEv1" SP len(type) SP type SP len(payload) SP payload}, lengths in decimal. */
-  static byte[] pae(String payloadType, ByteString payload) {
+  public static byte[] pae(String payloadType, ByteString payload) {
     byte[] type = payloadType.getBytes(UTF_8);
     ByteArrayOutputStream out = new ByteArrayOutputStream(payload.size() + type.length + 32);
     out.writeBytes(("DSSEv1 " + type.length + " ").getBytes(US_ASCII));

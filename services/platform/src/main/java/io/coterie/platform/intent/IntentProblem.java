@@ -108,6 +108,10 @@ public enum IntentProblem {
   KEY_FINGERPRINT_LENGTH(ErrorReason.INTENT_MALFORMED, "key_fingerprint is not 16 bytes"),
   KEY_FINGERPRINT_OTHER(
       ErrorReason.INTENT_MALFORMED, "key_fingerprint is not that of the key here of that name"),
+  RESHARE_EPOCH_OUT_OF_RANGE(
+      ErrorReason.INTENT_MALFORMED, "reshare_epoch is neither 0 nor 2 to 2^31 - 1"),
+  RESHARE_EPOCH_OTHER(
+      ErrorReason.KEY_RESHARED, "reshare_epoch is not that of the key here of that name"),
   PURPOSE_TOO_LONG(ErrorReason.INTENT_MALFORMED, "purpose has more than 256 characters"),
   PURPOSE_MALFORMED(
       ErrorReason.INTENT_MALFORMED, "purpose has control, formatting or line-break characters"),

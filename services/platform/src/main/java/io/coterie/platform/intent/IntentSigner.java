@@ -1,6 +1,7 @@
 package io.coterie.platform.intent;
 
 import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -49,6 +50,11 @@ public final class IntentSigner {
   /** Signs "give shares of this key to these parties". */
   public SignedIntent sign(ReshareIntent intent) {
     return sign(Dsse.RESHARE_TYPE, intent.toByteString());
+  }
+
+  /** Signs "never sign anything under this request id". */
+  public SignedIntent sign(CancelIntent intent) {
+    return sign(Dsse.CANCEL_TYPE, intent.toByteString());
   }
 
   private SignedIntent sign(String payloadType, ByteString payload) {

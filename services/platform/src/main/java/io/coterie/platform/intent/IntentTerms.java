@@ -1,6 +1,7 @@
 package io.coterie.platform.intent;
 
 import com.google.protobuf.Timestamp;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -58,6 +59,16 @@ public record IntentTerms(
   }
 
   static IntentTerms of(ReshareIntent intent) {
+    return new IntentTerms(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getInstallation(),
+        intent.getPurpose(),
+        intent.hasNotAfter() ? intent.getNotAfter() : null);
+  }
+
+  static IntentTerms of(CancelIntent intent) {
     return new IntentTerms(
         intent.getRequestId(),
         intent.getKey(),

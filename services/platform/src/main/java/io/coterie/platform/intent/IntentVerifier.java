@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import com.google.protobuf.Timestamp;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -56,7 +57,8 @@ public final class IntentVerifier {
   private static final long MAX_SECONDS = 253_402_300_799L;
 
   private static final Set<String> TYPES =
-      Set.of(Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE);
+      Set.of(
+          Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE, Dsse.CANCEL_TYPE);
 
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
   private static final Pattern INSTALLATION = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
@@ -107,6 +109,9 @@ public final class IntentVerifier {
       case Dsse.REFRESH_TYPE ->
           new VerifiedIntent.KeyRefresh(
               requester, digest, signed, check(decode(RefreshIntent.parser(), payload)));
+      case Dsse.CANCEL_TYPE ->
+          new VerifiedIntent.Cancellation(
+              requester, digest, signed, check(decode(CancelIntent.parser(), payload)));
       default ->
           new VerifiedIntent.KeyReshare(
               requester, digest, signed, check(decode(ReshareIntent.parser(), payload)));
@@ -142,6 +147,7 @@ public final class IntentVerifier {
   private static SigningIntent check(SigningIntent intent) throws IntentException {
     check(IntentTerms.of(intent));
     checkFingerprint(intent.getKeyFingerprint());
+    checkReshareEpoch(intent.getReshareEpoch());
     require(
         derives(intent.getScheme()) || intent.getDerivationPathCount() == 0,
         IntentProblem.DERIVATION_PATH_NOT_ALLOWED);
@@ -164,6 +170,13 @@ public final class IntentVerifier {
     require(content.size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
     require(
         kind != PayloadKind.DIGEST || content.size() == DIGEST_BYTES, IntentProblem.DIGEST_LENGTH);
+    return intent;
+  }
+
+  private static CancelIntent check(CancelIntent intent) throws IntentException {
+    check(IntentTerms.of(intent));
+    checkFingerprint(intent.getKeyFingerprint());
+    checkReshareEpoch(intent.getReshareEpoch());
     return intent;
   }
 
@@ -202,6 +215,11 @@ public final class IntentVerifier {
 
   private static void checkFingerprint(ByteString fingerprint) throws IntentException {
     require(fingerprint.size() == FINGERPRINT_BYTES, IntentProblem.KEY_FINGERPRINT_LENGTH);
+  }
+
+  /** A reshare makes epoch 2 or a later one. */
+  private static void checkReshareEpoch(int epoch) throws IntentException {
+    require(epoch == 0 || epoch >= 2, IntentProblem.RESHARE_EPOCH_OUT_OF_RANGE);
   }
 
   private static void checkEpoch(int epoch) throws IntentException {

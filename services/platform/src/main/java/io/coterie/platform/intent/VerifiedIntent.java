@@ -1,6 +1,7 @@
 package io.coterie.platform.intent;
 
 import com.google.protobuf.ByteString;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -127,6 +128,11 @@ public sealed interface VerifiedIntent {
       return intent.getKeyFingerprint();
     }
 
+    /** Epoch that the last reshare of the key made; 0 if it was never reshared. */
+    public int reshareEpoch() {
+      return intent.getReshareEpoch();
+    }
+
     /** Without the message: it belongs to the requester and not into logs. */
     @Override
     public String toString() {
@@ -191,6 +197,32 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "KeyRefresh[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /** "Never sign anything under this request id." */
+  record Cancellation(
+      String requester, ByteString digest, SignedIntent envelope, CancelIntent intent)
+      implements VerifiedIntent {
+
+    @Override
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
+    }
+
+    /** See {@link io.coterie.platform.scheme.KeyFingerprint}; 16 bytes. */
+    public ByteString keyFingerprint() {
+      return intent.getKeyFingerprint();
+    }
+
+    /** Epoch that the last reshare before the cancelled request made; 0 if there was none. */
+    public int reshareEpoch() {
+      return intent.getReshareEpoch();
+    }
+
+    @Override
+    public String toString() {
+      return "Cancellation[" + requester + ", " + requestId() + ", " + key() + "]";
     }
   }
 

@@ -52,6 +52,7 @@ class AttestationLiesTest {
     // The name is the caller's, and ambiguity is a fault of the trust file: see AttestedKeyTest.
     shown.addAll(Set.of(NAME_MALFORMED, PARTIES_AMBIGUOUS));
     shown.addAll(CurrentProofTest.problems());
+    shown.addAll(NeverProofTest.problems());
     assertThat(shown).containsExactlyInAnyOrder(AttestationProblem.values());
   }
 

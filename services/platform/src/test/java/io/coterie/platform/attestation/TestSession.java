@@ -280,6 +280,7 @@ final class TestSession {
             .setProofOfPossession(keyPublic.getProofOfPossession())
             .setEpoch(keyPublic.getEpoch())
             .setFingerprint(KeyFingerprint.of(keyPublic))
+            .setReshareEpoch(Holding.reshareEpoch(attestation.build()))
             .setCreateTime(END)
             .setRequestId("01a3185c-5000-7000-8000-000000000001")
             .setAttestation(attestation);

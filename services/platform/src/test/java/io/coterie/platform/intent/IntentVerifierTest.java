@@ -857,8 +857,8 @@ class IntentVerifierTest {
             .concat(derived.toBuilder().clearScheme().clearDerivationPath().build().toByteString());
     assertThat(slack.size()).isEqualTo(derived.getSerializedSize());
     assertRefused(requester.sign(Dsse.SIGNING_TYPE, slack), IntentProblem.PAYLOAD_NOT_MINIMAL);
-    // Field 17.
-    ByteString unknown = ByteString.copyFrom(new byte[] {(byte) 0x88, 1, 1});
+    // Field 18.
+    ByteString unknown = ByteString.copyFrom(new byte[] {(byte) 0x90, 1, 1});
     assertRefused(
         requester.sign(Dsse.SIGNING_TYPE, good.concat(unknown)),
         IntentProblem.PAYLOAD_UNKNOWN_FIELD);

@@ -199,8 +199,10 @@ public final class ChannelNetwork implements PartyNetwork {
       case CLAIM_COUNT -> service.onClaimCount(message.sender(), parsed.getClaimCount());
       case CLAIM_MEMORY -> service.onClaimMemory(message.sender(), parsed.getClaimMemory());
       case EPOCH_QUESTION -> service.onEpochQuestion(message.sender(), parsed.getEpochQuestion());
+      case CANCEL_QUESTION ->
+          service.onCancelQuestion(message.sender(), parsed.getCancelQuestion());
       case CLOCK_QUESTION, CLOCK_ANSWER -> deliver(clocks, message.sender(), parsed);
-      case EPOCH_ANSWER, BODY_NOT_SET -> telemetry.dropped("undecodable");
+      case EPOCH_ANSWER, CANCEL_ANSWER, BODY_NOT_SET -> telemetry.dropped("undecodable");
     }
   }
 

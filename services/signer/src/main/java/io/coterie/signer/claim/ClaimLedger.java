@@ -64,6 +64,47 @@ public interface ClaimLedger {
    */
   CompletionStage<Boolean> decline(SessionId session, String account, @Nullable String requestId);
 
+  /**
+   * Says for ever that this party contributes to no signature of a request, whatever its intent.
+   * That and a claim of the request exclude each other.
+   *
+   * @param over the session that the request is bound to, if this party has contributed to no
+   *     session of the request, and that one has ended; null if no such thing is known. A request
+   *     with a claim counts as signed otherwise
+   * @param cancellation {@code coterie.custody.v1.SignedIntent} that asks for it, kept as the
+   *     intents of claims are
+   * @param digest of its payload, 32 bytes
+   * @param said written with the first such word on the request
+   * @return completes once it is on disk
+   */
+  CompletionStage<Never> never(
+      String requester,
+      String requestId,
+      @Nullable SessionId over,
+      ByteString cancellation,
+      ByteString digest,
+      AuditEvent said);
+
+  /** The answer of the ledger to {@link #never}. */
+  sealed interface Never {
+    /**
+     * The word is on disk.
+     *
+     * @param first whether it was not there before
+     */
+    record Said(boolean first) implements Never {}
+
+    /**
+     * The party may have contributed to a signature.
+     *
+     * @param intentDigest of the intent that the request was claimed for
+     */
+    record Claimed(ByteString intentDigest) implements Never {}
+
+    /** The store may have forgotten a claim of the request. */
+    record Forgotten() implements Never {}
+  }
+
   /** The bindings of requests whose intents have not expired: the newest, oldest first. */
   List<Binding> bindings(int limit);
 
@@ -155,6 +196,8 @@ public interface ClaimLedger {
 
   /** The answer of the ledger. */
   enum Outcome {
+    /** This party has said that it never signs for the request. */
+    NEVER,
     /** The store went back after the id of the request was drawn: it may have forgotten a claim. */
     FENCED,
     CLAIMED,

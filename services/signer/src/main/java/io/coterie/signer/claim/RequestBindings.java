@@ -55,6 +55,10 @@ public final class RequestBindings {
     State state;
     final List<ByteString> sent = new ArrayList<>();
     boolean given;
+
+    /** Whether this party may have contributed to an earlier session of the request. */
+    boolean before;
+
     Set<Integer> missing = Set.of();
     @Nullable Done signature;
 
@@ -128,6 +132,7 @@ public final class RequestBindings {
     Entry before =
         byRequest.putLast(new Request(entry.binding.requester(), entry.binding.requestId()), entry);
     if (before != null) {
+      entry.before = before.given || before.before;
       bySession.remove(before.binding.session());
     }
     bySession.put(entry.binding.session(), entry);
@@ -138,7 +143,17 @@ public final class RequestBindings {
   }
 
   /** Whether a request may be served by a session of these parties. */
-  public synchronized Verdict judge(SessionPlan plan) {
+  public Verdict judge(SessionPlan plan) {
+    return judge(plan, false);
+  }
+
+  /**
+   * Whether a request may be served by a session of these parties.
+   *
+   * @param strict whether nobody is believed that a session to which this party has contributed
+   *     makes no signature
+   */
+  public synchronized Verdict judge(SessionPlan plan, boolean strict) {
     SessionPlan.Request asked = plan.asked();
     Entry entry = byRequest.get(new Request(asked.requester(), asked.requestId()));
     if (entry == null || entry.binding.session().equals(plan.id())) {
@@ -150,12 +165,55 @@ public final class RequestBindings {
           case LAPSED -> plan.partyIds().stream().noneMatch(entry.missing::contains);
           case OVER -> true;
         };
-    if (free) {
+    if (free && !(strict && (entry.given || entry.before))) {
       return new Verdict.Free(entry.binding.session());
     }
     return entry.state == State.HELD
         ? new Verdict.Held(entry.binding.session())
         : new Verdict.Bound(entry.binding.order());
+  }
+
+  /** The contribution of this party to a request, as far as this process knows. */
+  public sealed interface Standing {
+    /** Nothing is known of it. */
+    record Unknown() implements Standing {}
+
+    /** It may have contributed. */
+    record Given() implements Standing {}
+
+    /** It has contributed, and has seen the signature. */
+    record Signed(Done signature) implements Standing {}
+
+    /** It may be about to contribute to that session, and has contributed to none before. */
+    record Held(SessionId session) implements Standing {}
+
+    /** It has contributed to no session, and that one, the last, has ended. */
+    record Over(SessionId session) implements Standing {}
+  }
+
+  /** The standing of a request. */
+  public synchronized Standing standing(String requester, String requestId) {
+    Entry entry = byRequest.get(new Request(requester, requestId));
+    if (entry == null) {
+      return new Standing.Unknown();
+    }
+    if (entry.signature != null) {
+      return new Standing.Signed(entry.signature);
+    }
+    if (entry.given || entry.before) {
+      return new Standing.Given();
+    }
+    return entry.state == State.HELD
+        ? new Standing.Held(entry.binding.session())
+        : new Standing.Over(entry.binding.session());
+  }
+
+  /** This party never signs for a request: nothing binds it any more. */
+  public synchronized void cancelled(String requester, String requestId) {
+    Entry entry = byRequest.remove(new Request(requester, requestId));
+    if (entry != null) {
+      bySession.remove(entry.binding.session());
+    }
   }
 
   /** The order of the session that keeps a request from another one; empty if it is not known. */

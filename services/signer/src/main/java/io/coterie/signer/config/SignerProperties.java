@@ -219,6 +219,7 @@ public record SignerProperties(
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
    * @param purposes globs over the intent's purpose
    * @param maxMessageBytes of a payload to sign
+   * @param lapse {@code never}: this party contributes to one session of a request alone
    */
   public record RequesterSettings(
       String name,
@@ -241,7 +242,8 @@ public record SignerProperties(
           List<String> payloads,
       @DefaultValue("m") List<String> derivationPrefixes,
       @DefaultValue("*") List<String> purposes,
-      @DefaultValue("65536") int maxMessageBytes) {
+      @DefaultValue("65536") int maxMessageBytes,
+      @DefaultValue("after-deadline") RequesterRule.Lapse lapse) {
 
     public RequesterSettings {
       require(!keys.isEmpty(), "requester " + name + " has no keys");
@@ -268,7 +270,8 @@ public record SignerProperties(
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
-          maxMessageBytes);
+          maxMessageBytes,
+          lapse);
     }
 
     private Glob keys(String pattern) {

@@ -39,6 +39,7 @@ final class BoundSigning implements Operation {
   private final String coordinator;
   private final PresignaturePool presignatures;
   private final RequestBindings bindings;
+  private final boolean strict;
 
   /** The session that the request was bound to and that failed; null if there was none. */
   private @Nullable SessionId instead;
@@ -55,18 +56,21 @@ final class BoundSigning implements Operation {
   /**
    * @param order without its intent
    * @param coordinator roster name of the one that gave it
+   * @param strict whether no session takes the place of one that this party contributed to
    */
   BoundSigning(
       Signing signing,
       Order order,
       String coordinator,
       PresignaturePool presignatures,
-      RequestBindings bindings) {
+      RequestBindings bindings,
+      boolean strict) {
     this.signing = signing;
     this.order = order;
     this.coordinator = coordinator;
     this.presignatures = presignatures;
     this.bindings = bindings;
+    this.strict = strict;
   }
 
   @Override
@@ -76,7 +80,7 @@ final class BoundSigning implements Operation {
       return new Beginning.AwaitKey();
     }
     SessionPlan plan = signing.plan();
-    switch (bindings.judge(plan)) {
+    switch (bindings.judge(plan, strict)) {
       case RequestBindings.Verdict.Free free -> instead = free.instead();
       case RequestBindings.Verdict.Held held -> {
         if (gaveWay) {

@@ -32,7 +32,7 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
   @Override
   public Ending complete(Done done) {
     return new Ending.Store(
-        share(plan, coordinator, done, plan.epoch(), self),
+        share(plan, coordinator, done, plan.epoch(), 0, self),
         false,
         new RefusedException(
             RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key became active by another request"));
@@ -44,8 +44,13 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
     return Set.of();
   }
 
-  /** The share that a run has made, once it is known to be the ordered one. */
-  static KeyShare share(SessionPlan plan, String coordinator, Done done, int epoch, int self) {
+  /**
+   * The share that a run has made, once it is known to be the ordered one.
+   *
+   * @param reshareEpoch epoch that the last reshare made; 0 if there was none
+   */
+  static KeyShare share(
+      SessionPlan plan, String coordinator, Done done, int epoch, int reshareEpoch, int self) {
     if (done.getKeyPublic().getEpoch() != epoch) {
       throw new IllegalStateException("the core made a share of another epoch than ordered");
     }
@@ -55,6 +60,7 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
     return new KeyShare(
         plan.key(),
         epoch,
+        reshareEpoch,
         plan.protocol().scheme(),
         KeyShare.State.PROVISIONAL,
         plan.holders(),

@@ -19,8 +19,23 @@ import java.util.Set;
  * @param coordinator roster name of the one that gave the order
  * @param self id of this party
  */
-record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int self)
-    implements Operation {
+final class NextEpoch implements Operation {
+  private final SessionPlan plan;
+  private final String coordinator;
+  private final KeyShareStore shares;
+  private final int self;
+
+  /** Epoch that the last reshare made: this one, or the last before the refresh. */
+  private int reshareEpoch;
+
+  NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int self) {
+    this.plan = plan;
+    this.coordinator = coordinator;
+    this.shares = shares;
+    this.self = self;
+    this.reshareEpoch = plan.epoch() + 1;
+  }
+
   @Override
   public Beginning begin() throws RefusedException {
     ByteString dealt = ByteString.EMPTY;
@@ -34,6 +49,9 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
       }
       dealt = share.sealed();
       dealtBy = share.session();
+      if (plan.work() instanceof SessionPlan.Work.Refresh) {
+        reshareEpoch = share.reshareEpoch();
+      }
     } else {
       KeyShare held = shares.find(plan.key()).orElse(null);
       if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
@@ -51,7 +69,7 @@ record NextEpoch(SessionPlan plan, String coordinator, KeyShareStore shares, int
   @Override
   public Ending complete(Done done) {
     return new Ending.Store(
-        KeyGeneration.share(plan, coordinator, done, plan.epoch() + 1, self),
+        KeyGeneration.share(plan, coordinator, done, plan.epoch() + 1, reshareEpoch, self),
         true,
         new RefusedException(
             RefusalReason.REFUSAL_REASON_NOT_READY,

@@ -9,11 +9,13 @@ import io.coterie.signer.share.KeyShareStore;
 import io.coterie.trust.Member;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the operation that an order asks for.
  *
+ * @param strict whether a party contributes to one session of a request alone, by requester
  * @param discard tells the core that a presignature is not kept
  * @param self id of this party
  * @param nanos a clock that only goes forward
@@ -22,6 +24,7 @@ public record Operations(
     KeyShareStore shares,
     PresignaturePool presignatures,
     RequestBindings bindings,
+    Predicate<String> strict,
     Consumer<ByteString> discard,
     int self,
     LongSupplier nanos) {
@@ -38,7 +41,13 @@ public record Operations(
         Signing signing = new Signing(plan, shares);
         yield order == null
             ? signing
-            : new BoundSigning(signing, order, coordinator.name(), presignatures, bindings);
+            : new BoundSigning(
+                signing,
+                order,
+                coordinator.name(),
+                presignatures,
+                bindings,
+                strict.test(plan.asked().requester()));
       }
       case Work.Presign work ->
           new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);

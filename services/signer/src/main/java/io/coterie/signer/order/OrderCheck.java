@@ -173,6 +173,8 @@ public final class OrderCheck {
               "the intent asks for new shares, the protocol makes none");
           agree(order.getEpoch() == refresh.epoch(), "the epochs differ");
         }
+        case VerifiedIntent.Cancellation _ ->
+            throw malformed("the intent cancels a request: no session serves it");
         case VerifiedIntent.KeyReshare reshare -> {
           agree(
               protocol.operation() == Protocol.Operation.RESHARE,

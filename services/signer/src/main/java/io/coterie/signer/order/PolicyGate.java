@@ -13,4 +13,14 @@ public interface PolicyGate {
    * @throws RefusedException with the first reason found
    */
   VerifiedIntent admit(SignedIntent intent) throws RefusedException;
+
+  /**
+   * Whether this party contributes to one session of a request alone, whatever it is told of that
+   * session.
+   *
+   * @param requester whose intent was admitted
+   */
+  default boolean isStrict(String requester) {
+    return false;
+  }
 }

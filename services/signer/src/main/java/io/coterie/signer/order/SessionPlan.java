@@ -104,7 +104,10 @@ public record SessionPlan(
             case VerifiedIntent.Signing signing -> signing.keyFingerprint();
             case VerifiedIntent.KeyRefresh refresh -> refresh.keyFingerprint();
             // The public key itself is in it; a new key has none yet.
-            case VerifiedIntent.KeyReshare _, VerifiedIntent.KeyCreation _ -> ByteString.EMPTY;
+            case VerifiedIntent.KeyReshare _,
+                VerifiedIntent.KeyCreation _,
+                VerifiedIntent.Cancellation _ ->
+                ByteString.EMPTY;
           },
           intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null,
           intent.envelope().toByteString());

@@ -44,6 +44,12 @@ public final class ConfiguredPolicy implements PolicyGate {
     return intent;
   }
 
+  @Override
+  public boolean isStrict(String requester) {
+    RequesterRule rule = rules.get(requester);
+    return rule != null && rule.lapse() == RequesterRule.Lapse.NEVER;
+  }
+
   private static RefusalReason reason(IntentProblem problem) {
     return switch (problem) {
       case REQUESTER_UNKNOWN -> RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER;
@@ -72,6 +78,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PAYLOAD_NOT_FOR_SCHEME,
           DIGEST_LENGTH,
           EPOCH_OUT_OF_RANGE,
+          RESHARE_EPOCH_OUT_OF_RANGE,
           MESSAGE_MISSING,
           MESSAGE_TOO_LARGE,
           PURPOSE_TOO_LONG,
@@ -87,6 +94,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           PUBLIC_KEY_OTHER ->
           RefusalReason.REFUSAL_REASON_MALFORMED_ORDER;
       case INSTALLATION_OTHER, KEY_FINGERPRINT_OTHER -> RefusalReason.REFUSAL_REASON_ORDER_MISMATCH;
+      case RESHARE_EPOCH_OTHER -> RefusalReason.REFUSAL_REASON_RESHARED;
       case PAYLOAD_TOO_LONG_TO_SHOW,
           MESSAGE_IS_DIGEST,
           ETHEREUM_TRANSACTION_MALFORMED,

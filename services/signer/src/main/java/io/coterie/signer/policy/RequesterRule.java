@@ -20,6 +20,7 @@ import java.util.Set;
  * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
  * @param purposes patterns of the purposes that an intent may have
  * @param maxMessageBytes of a payload to sign
+ * @param lapse when a session of its requests no longer keeps others from signing
  */
 public record RequesterRule(
     List<Glob> keys,
@@ -31,7 +32,16 @@ public record RequesterRule(
     Set<PayloadKind> payloads,
     List<PathPrefix> derivationPrefixes,
     List<Glob> purposes,
-    int maxMessageBytes) {
+    int maxMessageBytes,
+    Lapse lapse) {
+
+  /** When a request may be signed in another session than one that this party contributed to. */
+  public enum Lapse {
+    /** After the session's deadline, without the parties that it waited for; or on their word. */
+    AFTER_DEADLINE,
+    /** Never: a request waits for its first session, and may stay without a signature. */
+    NEVER
+  }
 
   public RequesterRule {
     keys = List.copyOf(keys);
@@ -49,6 +59,10 @@ public record RequesterRule(
     if (!schemes.contains(intent.scheme())) {
       return Optional.of("the requester may not use this scheme");
     }
+    if (intent instanceof VerifiedIntent.Cancellation) {
+      // Its purpose says why, and not what for; nothing is used of the key.
+      return Optional.empty();
+    }
     if (purposes.stream().noneMatch(p -> p.matches(intent.purpose()))) {
       return Optional.of("the purpose is not one of this requester's");
     }
@@ -60,6 +74,8 @@ public record RequesterRule(
               : Optional.of("the requester may not create keys");
       case VerifiedIntent.KeyRefresh _ ->
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
+      // It takes nothing but the requester's own request.
+      case VerifiedIntent.Cancellation _ -> Optional.empty();
       case VerifiedIntent.KeyReshare reshare ->
           mayReshareKeys
               ? floor.denial(reshare.threshold(), reshare.parties())

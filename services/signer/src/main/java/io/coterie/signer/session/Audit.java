@@ -5,6 +5,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
@@ -45,6 +46,34 @@ final class Audit {
       }
     }
     return AuditEvent.of(actor(plan, coordinator), ORDER, "accepted", fields);
+  }
+
+  /** This party says that it never signs for a request; written with that word. */
+  static AuditEvent never(VerifiedIntent.Cancellation cancellation, Member coordinator) {
+    return receipt(cancellation, coordinator, "never", new TreeMap<>());
+  }
+
+  /** This party says that a request of that intent was signed. */
+  static AuditEvent signedReceipt(
+      VerifiedIntent.Cancellation cancellation, Member coordinator, ByteString intentDigest) {
+    return receipt(
+        cancellation,
+        coordinator,
+        "signed",
+        new TreeMap<>(Map.of("intent_digest", hex(intentDigest))));
+  }
+
+  private static AuditEvent receipt(
+      VerifiedIntent.Cancellation cancellation,
+      Member coordinator,
+      String kind,
+      Map<String, String> fields) {
+    fields.put("coordinator", coordinator.name());
+    fields.put("key", cancellation.key());
+    fields.put("reshare_epoch", Integer.toString(cancellation.reshareEpoch()));
+    fields.put("request_id", cancellation.requestId());
+    fields.put("cancel_digest", hex(cancellation.digest()));
+    return AuditEvent.of(cancellation.requester(), "receipt.give", kind, fields);
   }
 
   /**

@@ -69,6 +69,10 @@ final class SessionClaims {
       case SESSION_REPLAYED ->
           new RefusedException(
               RefusalReason.REFUSAL_REASON_SESSION_REPLAYED, "the session id was used before");
+      case NEVER ->
+          new RefusedException(
+              RefusalReason.REFUSAL_REASON_REQUEST_CANCELLED,
+              "this party has said that it never signs for the request");
       case FENCED ->
           new RefusedException(
               RefusalReason.REFUSAL_REASON_FENCED,

@@ -3,6 +3,7 @@ package io.coterie.signer.session;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.CancelQuestion;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Completed;
@@ -51,6 +52,7 @@ public final class SessionService implements AutoCloseable {
   private final PresignaturePool presignatures;
   private final KeyActivation activation;
   private final EpochAnswers epochs;
+  private final Cancellations cancellations;
   private final ClaimWitnesses witnesses;
   private final SessionRecords records;
   private final Refusals refusals;
@@ -123,9 +125,29 @@ public final class SessionService implements AutoCloseable {
             limits,
             clock,
             pool);
+    WorkPool.Lane cancelling = pool.lane();
+    // The requester's own signing goes first.
+    cancelling.priority(WorkPool.Priority.BACKGROUND);
+    this.cancellations =
+        new Cancellations(
+            ports,
+            limits,
+            bindings,
+            disk,
+            cancelling,
+            sessions,
+            session -> driver.endIfAllowed(session, Event.CANCEL, "cancelled"),
+            telemetry::dropped,
+            pool::nanos);
     Operations operations =
         new Operations(
-            shares, presignatures, bindings, core::discardPresignature, self, pool::nanos);
+            shares,
+            presignatures,
+            bindings,
+            ports.policy()::isStrict,
+            core::discardPresignature,
+            self,
+            pool::nanos);
     Admission admission =
         new Admission(
             ports.policy(),
@@ -215,6 +237,13 @@ public final class SessionService implements AutoCloseable {
   /** A client asks, through a coordinator, which epoch of a key this party uses. */
   public void onEpochQuestion(Member sender, EpochQuestion question) {
     epochs.asked(sender, question);
+  }
+
+  /** A requester cancels a request, through a coordinator. */
+  public void onCancelQuestion(Member sender, CancelQuestion question) {
+    if (!draining) {
+      cancellations.asked(sender, question);
+    }
   }
 
   /** A peer's report. Only that a share is stored, or never will be, concerns other parties. */

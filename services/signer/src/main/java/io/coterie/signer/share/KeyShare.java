@@ -22,6 +22,8 @@ import org.jspecify.annotations.Nullable;
  *
  * @param key resource name, {@code keys/{key}}
  * @param epoch generation of the shares
+ * @param reshareEpoch epoch that the last reshare of the key made, of these shares or of earlier
+ *     ones; 0 if it was never reshared
  * @param parties ids of all parties of the key, ascending; this one is not among them if it has
  *     left
  * @param members ids of the parties of the session that made it, ascending: the key's, and those
@@ -34,6 +36,7 @@ import org.jspecify.annotations.Nullable;
 public record KeyShare(
     String key,
     int epoch,
+    int reshareEpoch,
     Scheme scheme,
     State state,
     List<Integer> parties,
@@ -42,6 +45,21 @@ public record KeyShare(
     ByteString sealed,
     Origin origin,
     @Nullable Certificate certificate) {
+
+  /** A share of a key that was never reshared. */
+  public KeyShare(
+      String key,
+      int epoch,
+      Scheme scheme,
+      State state,
+      List<Integer> parties,
+      List<Integer> members,
+      KeyPublic keyPublic,
+      ByteString sealed,
+      Origin origin,
+      @Nullable Certificate certificate) {
+    this(key, epoch, 0, scheme, state, parties, members, keyPublic, sealed, origin, certificate);
+  }
 
   /**
    * The session that made a share, and the request that it served.
@@ -113,7 +131,7 @@ public record KeyShare(
 
   private KeyShare in(State next, @Nullable Certificate proof) {
     return new KeyShare(
-        key, epoch, scheme, next, parties, members, keyPublic, sealed, origin, proof);
+        key, epoch, reshareEpoch, scheme, next, parties, members, keyPublic, sealed, origin, proof);
   }
 
   /**

@@ -3,6 +3,7 @@ package io.coterie.signer.share;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
@@ -34,6 +35,11 @@ public final class ShareCheck {
             || request.keyFingerprint().isEmpty()
             || request.keyFingerprint().equals(KeyFingerprint.of(share.keyPublic())),
         IntentProblem.KEY_FINGERPRINT_OTHER.text());
+    SigningIntent toSign = request == null ? null : request.toSign();
+    RefusedException.unless(
+        toSign == null || toSign.getReshareEpoch() == share.reshareEpoch(),
+        RefusalReason.REFUSAL_REASON_RESHARED,
+        IntentProblem.RESHARE_EPOCH_OTHER.text());
     if (plan.work() instanceof SessionPlan.Work.Reshare reshare) {
       agree(reshare.current().equals(share.keyPublic()), "the key's public data are others");
       // Nobody destroys the shares of those who take no part: they must be too few to sign.

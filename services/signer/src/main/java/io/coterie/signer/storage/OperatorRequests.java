@@ -141,12 +141,13 @@ public final class OperatorRequests {
     if (request.kind().hasReason()) {
       Files.writeString(part, request.reason());
     }
-    Files.move(part, folder.resolve(name(request, nextNumber())), StandardCopyOption.ATOMIC_MOVE);
+    Files.move(
+        part, folder.resolve(name(request, nextNumber(part))), StandardCopyOption.ATOMIC_MOVE);
   }
 
   /** Greater than those of all requests that wait, also when the clock was set back. */
-  private long nextNumber() throws IOException {
-    long number = Math.max(0, System.currentTimeMillis());
+  private long nextNumber(Path made) throws IOException {
+    long number = Math.max(0, Files.getLastModifiedTime(made).toMillis());
     for (Path file : inOrder()) {
       number = Math.max(number, number(file) + 1);
     }

@@ -69,6 +69,9 @@ final class SqliteClaims implements ClaimLedger {
     this.clock = clock;
     this.minFree = minFree;
     this.counter = counter;
+    if (file.read(db -> db.count("SELECT made_ms FROM ledger")) == 0) {
+      file.writer().submit(db -> SqliteLedger.made(db, clock.instant()));
+    }
   }
 
   @Override
@@ -87,8 +90,14 @@ final class SqliteClaims implements ClaimLedger {
                       claim.requestId(),
                       digest)
                   == 1;
-          if (!newRequest && !Arrays.equals(digest, boundTo(db, claim))) {
-            return Claimed.not(Outcome.REQUEST_ID_REUSED);
+          if (!newRequest) {
+            Request known = request(db, claim.requester(), claim.requestId());
+            if (known == null || known.never()) {
+              return Claimed.not(Outcome.NEVER);
+            }
+            if (!Arrays.equals(digest, known.digest())) {
+              return Claimed.not(Outcome.REQUEST_ID_REUSED);
+            }
           }
           // The requester has signed one request: sessions after its first are the coordinator's.
           @Nullable String account = newRequest ? claim.requester() : claim.again();
@@ -96,13 +105,7 @@ final class SqliteClaims implements ClaimLedger {
             return Claimed.not(Outcome.ORDERED_TOO_OFTEN);
           }
           if (newRequest) {
-            db.update(
-                "INSERT INTO kept_intent (intent_digest, ran_ms, account, signed_intent)"
-                    + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-                digest,
-                SqliteLedger.ran(db),
-                account,
-                claim.signedIntent().toByteArray());
+            keep(db, digest, account, claim.signedIntent());
           }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
             return Claimed.not(Outcome.SESSION_REPLAYED);
@@ -221,6 +224,72 @@ final class SqliteClaims implements ClaimLedger {
     return requestId == null
         ? SqliteLedger.fence(db).isAfter(clock.instant().minus(VerifiedIntent.MAX_LIFE))
         : SqliteLedger.isFenced(db, requestId);
+  }
+
+  /**
+   * The word and the claims of a request share one row of its table, so its primary key lets only
+   * one of them be the first.
+   */
+  @Override
+  public CompletionStage<Never> never(
+      String requester,
+      String requestId,
+      @Nullable SessionId over,
+      ByteString cancellation,
+      ByteString digest,
+      AuditEvent said) {
+    return file.writer()
+        .submit(
+            db -> {
+              if (SqliteLedger.isFenced(db, requestId) || SqliteLedger.isOfBefore(db, requestId)) {
+                return new Never.Forgotten();
+              }
+              Request known = request(db, requester, requestId);
+              if (known != null && known.never()) {
+                return new Never.Said(false);
+              }
+              if (known != null && !isBoundTo(db, requester, requestId, over)) {
+                return new Never.Claimed(ByteString.copyFrom(known.digest()));
+              }
+              db.update(
+                  "INSERT INTO claimed_request (requester, request_id, intent_digest, never)"
+                      + " VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET never = 1",
+                  requester,
+                  requestId,
+                  digest.toByteArray());
+              db.update(
+                  "DELETE FROM bound_request WHERE requester = ? AND request_id = ?",
+                  requester,
+                  requestId);
+              keep(db, digest.toByteArray(), requester, cancellation);
+              audit.append(db, said);
+              return new Never.Said(true);
+            });
+  }
+
+  /** Whether a request is bound to a session; to none if that is null. */
+  private static boolean isBoundTo(
+      Database db, String requester, String requestId, @Nullable SessionId session)
+      throws SQLException {
+    return session != null
+        && db.count(
+                "SELECT count(*) FROM bound_request WHERE requester = ? AND request_id = ? AND"
+                    + " session_id = ?",
+                requester,
+                requestId,
+                session.bytes().toByteArray())
+            == 1;
+  }
+
+  private static void keep(Database db, byte[] digest, String account, ByteString signedIntent)
+      throws SQLException {
+    db.update(
+        "INSERT INTO kept_intent (intent_digest, ran_ms, account, signed_intent)"
+            + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        digest,
+        SqliteLedger.ran(db),
+        account,
+        signedIntent.toByteArray());
   }
 
   @Override
@@ -397,14 +466,24 @@ final class SqliteClaims implements ClaimLedger {
         == 1;
   }
 
-  private static byte[] boundTo(Database db, Claim claim) throws SQLException {
+  /**
+   * A request that this party knows.
+   *
+   * @param digest of its intent, or of the one that cancelled it
+   * @param never whether the party has said that it never signs for it
+   */
+  private record Request(byte[] digest, boolean never) {}
+
+  private static @Nullable Request request(Database db, String requester, String requestId)
+      throws SQLException {
     try (ResultSet row =
         db.statement(
-                "SELECT intent_digest FROM claimed_request WHERE requester = ? AND request_id = ?",
-                claim.requester(),
-                claim.requestId())
+                "SELECT intent_digest, never FROM claimed_request WHERE requester = ? AND"
+                    + " request_id = ?",
+                requester,
+                requestId)
             .executeQuery()) {
-      return row.next() ? row.getBytes(1) : new byte[0];
+      return row.next() ? new Request(row.getBytes(1), row.getBoolean(2)) : null;
     }
   }
 }

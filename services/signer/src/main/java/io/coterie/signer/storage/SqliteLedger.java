@@ -58,6 +58,17 @@ final class SqliteLedger {
     return requestId.compareTo(RequestId.first(fence(db))) < 0;
   }
 
+  /** Writes down when the file was made, if that is not there. */
+  static int made(Database db, Instant now) throws SQLException {
+    return db.update("UPDATE ledger SET made_ms = ? WHERE made_ms = 0", now.toEpochMilli());
+  }
+
+  /** Whether a request id is of before the file was made: another one may have claimed it. */
+  static boolean isOfBefore(Database db, String requestId) throws SQLException {
+    Instant made = Instant.ofEpochMilli(db.count("SELECT made_ms FROM ledger"));
+    return requestId.compareTo(RequestId.first(made)) < 0;
+  }
+
   /** The ledger's own time as it was last written; 1970 if it never was. */
   static Instant reached(Database db) throws SQLException {
     return Instant.ofEpochMilli(

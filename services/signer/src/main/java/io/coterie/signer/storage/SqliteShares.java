@@ -42,7 +42,7 @@ final class SqliteShares implements KeyShareStore {
   private static final int NO_DECLINER = 0;
 
   private static final String SHARE_COLUMNS =
-      "session_id, key, epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
+      "session_id, key, epoch, reshare_epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
           + " requester, request_id, intent_digest";
 
   private static final String SELECT_SHARE =
@@ -231,11 +231,12 @@ final class SqliteShares implements KeyShareStore {
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
             + ", stored_at_ms, stored_number)"
-            + " SELECT ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " SELECT ?, ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
             + " coalesce(max(stored_number), 0) + 1 FROM key_share WHERE key = ?",
         share.session().bytes().toByteArray(),
         share.key(),
         share.epoch(),
+        share.reshareEpoch(),
         share.scheme().getNumber(),
         PartyIds.text(share.parties()),
         PartyIds.text(share.members()),
@@ -449,6 +450,7 @@ final class SqliteShares implements KeyShareStore {
             new KeyShare(
                 row.getString("key"),
                 row.getInt("epoch"),
+                row.getInt("reshare_epoch"),
                 Scheme.forNumber(row.getInt("scheme")),
                 KeyShare.State.valueOf(row.getString("state")),
                 PartyIds.of(row.getString("parties")),

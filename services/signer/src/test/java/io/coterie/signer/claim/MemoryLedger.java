@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -55,6 +56,8 @@ public class MemoryLedger implements ClaimLedger {
   /** The last position of each start, the current one last. */
   private final List<LedgerPosition> starts = new ArrayList<>(List.of(FIRST));
 
+  private final Set<Request> never = new HashSet<>();
+
   private record Request(String requester, String id) {
     static Request of(Binding binding) {
       return new Request(binding.requester(), binding.requestId());
@@ -95,6 +98,9 @@ public class MemoryLedger implements ClaimLedger {
 
   private synchronized Outcome claim(Claim claim) {
     Request request = new Request(claim.requester(), claim.requestId());
+    if (never.contains(request)) {
+      return Outcome.NEVER;
+    }
     ByteString digest = digests.putIfAbsent(request, claim.intentDigest());
     if (digest != null && !digest.equals(claim.intentDigest())) {
       return Outcome.REQUEST_ID_REUSED;
@@ -211,6 +217,33 @@ public class MemoryLedger implements ClaimLedger {
       countClaim();
     }
     return CompletableFuture.completedFuture(declined.contains(session));
+  }
+
+  @Override
+  public synchronized CompletionStage<Never> never(
+      String requester,
+      String requestId,
+      @Nullable SessionId over,
+      ByteString cancellation,
+      ByteString digest,
+      AuditEvent said) {
+    Request request = new Request(requester, requestId);
+    if (requestId.compareTo(fence) < 0) {
+      return CompletableFuture.completedFuture(new Never.Forgotten());
+    }
+    if (never.contains(request)) {
+      return CompletableFuture.completedFuture(new Never.Said(false));
+    }
+    ByteString claimedFor = digests.get(request);
+    Binding binding = bound.get(request);
+    if (claimedFor != null
+        && (binding == null || over == null || !binding.session().equals(over))) {
+      return CompletableFuture.completedFuture(new Never.Claimed(claimedFor));
+    }
+    never.add(request);
+    bound.remove(request);
+    accepted.add(said);
+    return CompletableFuture.completedFuture(new Never.Said(true));
   }
 
   @Override

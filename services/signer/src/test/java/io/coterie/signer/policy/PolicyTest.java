@@ -33,7 +33,8 @@ class PolicyTest {
           Set.of(PayloadKind.MESSAGE),
           List.of(PathPrefix.parse("m")),
           List.of(new Glob("withdrawal *"), new Glob("test")),
-          8);
+          8,
+          RequesterRule.Lapse.AFTER_DEADLINE);
 
   private static final RequesterRule CREATOR =
       new RequesterRule(
@@ -46,7 +47,8 @@ class PolicyTest {
           Set.of(PayloadKind.MESSAGE, PayloadKind.ETHEREUM_MESSAGE),
           List.of(PathPrefix.parse("m/44/60"), PathPrefix.parse("m/0/1/2")),
           List.of(new Glob("*")),
-          8);
+          8,
+          RequesterRule.Lapse.AFTER_DEADLINE);
 
   private static VerifiedIntent signing(String key, String purpose, int bytes, Scheme scheme) {
     return new VerifiedIntent.Signing(

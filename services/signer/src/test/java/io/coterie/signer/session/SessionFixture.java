@@ -14,6 +14,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -33,6 +34,7 @@ import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.MemoryShownClaims;
 import io.coterie.signer.order.Hold;
+import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -230,6 +232,11 @@ abstract class SessionFixture {
     }
   }
 
+  /** The policy of this party; one with another rule replaces it. */
+  PolicyGate policy() {
+    return SessionFixture::admit;
+  }
+
   static VerifiedIntent admit(SignedIntent signed) throws RefusedException {
     try {
       if (signed.getPayloadType().equals("refresh")) {
@@ -238,6 +245,13 @@ abstract class SessionFixture {
             IntentVerifier.digest(signed.getPayload()),
             signed,
             RefreshIntent.parseFrom(signed.getPayload()));
+      }
+      if (signed.getPayloadType().equals("cancel")) {
+        return new VerifiedIntent.Cancellation(
+            "wallet",
+            IntentVerifier.digest(signed.getPayload()),
+            signed,
+            CancelIntent.parseFrom(signed.getPayload()));
       }
       return signed.getPayloadType().equals("sign")
           ? new VerifiedIntent.Signing(
@@ -272,7 +286,7 @@ abstract class SessionFixture {
         new SessionService(
             new SessionPorts(
                 net,
-                SessionFixture::admit,
+                policy(),
                 new SessionPorts.Ledgers(
                     ledger, shares, new MemoryShownClaims(ledger, shares), holds::get),
                 protocols,

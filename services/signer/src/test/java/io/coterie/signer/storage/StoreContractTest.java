@@ -15,6 +15,7 @@ import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Multiplication;
+import io.coterie.signer.claim.ClaimLedger.Never;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.claim.MemoryShownClaims;
@@ -137,6 +138,17 @@ class StoreContractTest {
         MemoryLedger.COORDINATOR);
   }
 
+  private static Never never(ClaimLedger claims, String requestId, @Nullable Integer over) {
+    return get(
+        claims.never(
+            "wallet",
+            requestId,
+            over == null ? null : session(over),
+            ByteString.EMPTY,
+            bytes32(99),
+            event()));
+  }
+
   private static KeyShare share(int session, int epoch) {
     return share(KEY, Scheme.SCHEME_ED25519, session, epoch);
   }
@@ -227,6 +239,23 @@ class StoreContractTest {
       assertThat(kept("other")).isPositive();
       assertThat(kept("wallet")).isEqualTo(once);
       assertThat(claims.room().freeBytes()).isPositive();
+    }
+
+    @Test
+    void a_request_is_claimed_or_never_signed() {
+      assertThat(never(claims, "r", null)).isEqualTo(new Never.Said(true));
+      assertThat(never(claims, "r", null)).isEqualTo(new Never.Said(false));
+      assertThat(claimed(claim(1, "wallet", "r", 1))).isEqualTo(Outcome.NEVER);
+      assertThat(claimed(claim(2, "other", "r", 1))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(3, "wallet", "s", 7))).isEqualTo(Outcome.CLAIMED);
+      assertThat(never(claims, "s", null)).isEqualTo(new Never.Claimed(bytes32(7)));
+      assertThat(never(claims, "s", 3)).isEqualTo(new Never.Claimed(bytes32(7)));
+      assertThat(claimed(claim(binding(4, "t"), null))).isEqualTo(Outcome.CLAIMED);
+      assertThat(claimed(claim(binding(5, "t"), 4))).isEqualTo(Outcome.CLAIMED);
+      assertThat(never(claims, "t", 4)).isEqualTo(new Never.Claimed(bytes32(1)));
+      assertThat(never(claims, "t", 5)).isEqualTo(new Never.Said(true));
+      assertThat(claimed(claim(binding(6, "t"), 5))).isEqualTo(Outcome.NEVER);
+      assertThat(claims.bindings(10)).isEmpty();
     }
 
     @Test

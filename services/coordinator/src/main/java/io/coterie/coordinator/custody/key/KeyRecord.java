@@ -85,6 +85,17 @@ public record KeyRecord(
     }
   }
 
+  /**
+   * Refuses an intent for the parties of another time.
+   *
+   * @param reshareEpoch as the intent names it
+   */
+  public void requireReshareEpoch(int reshareEpoch) {
+    if (made == null || reshareEpoch != made.reshareEpoch()) {
+      throw new IntentException(IntentProblem.RESHARE_EPOCH_OTHER).toCustodyException();
+    }
+  }
+
   /** The same attempt with its key. */
   public KeyRecord active(MadeKey result, int sessionsTried) {
     return with(Key.State.ACTIVE, sessionsTried, result, null);

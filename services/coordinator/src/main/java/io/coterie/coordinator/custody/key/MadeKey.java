@@ -2,6 +2,7 @@ package io.coterie.coordinator.custody.key;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.attestation.Holding;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
@@ -53,6 +54,11 @@ public record MadeKey(KeyPublic keyPublic, Attestation attestation) {
     }
     chain.add(completion);
     return of(Attestation.newBuilder().addAllCompletions(chain).build());
+  }
+
+  /** Epoch that the last reshare made; 0 if the key was never reshared. */
+  public int reshareEpoch() {
+    return Holding.reshareEpoch(attestation);
   }
 
   private static boolean isRefresh(Completion completion) {

@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.request.StoredRequest;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import java.nio.ByteBuffer;
 import java.security.MessageDigest;
@@ -28,7 +29,8 @@ import org.jspecify.annotations.Nullable;
  * @param payloadDigest input of the scheme, 32 bytes, if that is a digest
  * @param decoded the content of the payload
  * @param result set when SIGNED
- * @param error set when FAILED
+ * @param error set when UNKNOWN
+ * @param receipts of the parties; there are some when NOT_SIGNED
  */
 public record SigningRecord(
     UUID id,
@@ -42,7 +44,8 @@ public record SigningRecord(
     DecodedPayload decoded,
     @Nullable Instant completedAt,
     @Nullable Result result,
-    @Nullable Status error)
+    @Nullable Status error,
+    List<SignedReceipt> receipts)
     implements StoredRequest {
   private static final byte[] ID_TAG = "coterie/signing-id/1".getBytes(UTF_8);
 
@@ -59,8 +62,10 @@ public record SigningRecord(
 
   public SigningRecord {
     signingSet = List.copyOf(signingSet);
+    receipts = List.copyOf(receipts);
     if ((state == Signing.State.SIGNED) != (result != null)
-        || (state == Signing.State.FAILED) != (error != null)) {
+        || (state == Signing.State.UNKNOWN) != (error != null)
+        || (state == Signing.State.NOT_SIGNED) == receipts.isEmpty()) {
       throw new IllegalArgumentException("a signing has its result and nothing else");
     }
   }
@@ -84,7 +89,8 @@ public record SigningRecord(
         decoded,
         null,
         null,
-        null);
+        null,
+        List.of());
   }
 
   /** Resource name. */
@@ -105,18 +111,27 @@ public record SigningRecord(
 
   /** The same signing after another session was started. */
   public SigningRecord trying(int sessionsTried) {
-    return with(Signing.State.PENDING, sessionsTried, signingSet, null, null, null);
+    return with(Signing.State.PENDING, sessionsTried, signingSet, null, null, null, List.of());
   }
 
   /** The same signing with its result. */
   public SigningRecord signed(
       Result made, List<String> contributors, int sessionsTried, Instant now) {
-    return with(Signing.State.SIGNED, sessionsTried, contributors, now, made, null);
+    return with(Signing.State.SIGNED, sessionsTried, contributors, now, made, null, List.of());
   }
 
-  /** The same signing, ended without a result. */
-  public SigningRecord failed(Status why, int sessionsTried, Instant now) {
-    return with(Signing.State.FAILED, sessionsTried, signingSet, now, null, why);
+  /** The same signing, at whose end nobody knows here whether it was signed. */
+  public SigningRecord unknown(Status why, int sessionsTried, Instant now) {
+    return with(Signing.State.UNKNOWN, sessionsTried, signingSet, now, null, why, List.of());
+  }
+
+  /**
+   * The same signing, which is never signed.
+   *
+   * @param words NEVER receipts, in ascending order of their parties
+   */
+  public SigningRecord notSigned(List<SignedReceipt> words, Instant now) {
+    return with(Signing.State.NOT_SIGNED, sessions, List.of(), now, null, null, words);
   }
 
   private SigningRecord with(
@@ -125,7 +140,8 @@ public record SigningRecord(
       List<String> contributors,
       @Nullable Instant completed,
       @Nullable Result made,
-      @Nullable Status why) {
+      @Nullable Status why,
+      List<SignedReceipt> words) {
     return new SigningRecord(
         id,
         header,
@@ -138,7 +154,8 @@ public record SigningRecord(
         decoded,
         completed,
         made,
-        why);
+        why,
+        words);
   }
 
   /**

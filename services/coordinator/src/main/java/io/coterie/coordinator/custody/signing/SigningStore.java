@@ -24,11 +24,20 @@ public interface SigningStore {
    * Ends a PENDING signing of the same intent; durable when this returns. A signature ends it
    * whichever replica has found it; as failed it is ended by the replica alone whose work it is.
    *
-   * @param finished SIGNED or FAILED
+   * @param finished SIGNED or UNKNOWN
    * @return the signing as it is stored: {@code finished}, or what is there instead: an earlier
    *     end, another replica's work, or the signing of another intent
    */
   SigningRecord finish(SigningRecord finished);
+
+  /**
+   * Gives a signing that has not ended, or ended as UNKNOWN or NOT_SIGNED, an end that its parties
+   * have shown; durable when this returns.
+   *
+   * @param shown SIGNED or NOT_SIGNED
+   * @return the signing as it is stored; empty if it is not there
+   */
+  Optional<SigningRecord> settle(SigningRecord shown);
 
   /** The signing of that id. */
   Optional<SigningRecord> find(UUID id);

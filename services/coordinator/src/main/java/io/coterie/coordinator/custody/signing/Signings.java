@@ -38,10 +38,15 @@ import org.slf4j.LoggerFactory;
 public final class Signings implements Handover.Work {
   private static final Logger log = LoggerFactory.getLogger(Signings.class);
 
+  /** How long a cancellation waits for the end of a request that is worked on. */
+  private static final Duration AWAITED = Duration.ofSeconds(5);
+
   private final SigningWatchers watchers = new SigningWatchers();
   private final Kind kind = new Kind();
   private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
   private final SigningStore store;
+  private final SigningEnds ends;
+  private final Requests.Services services;
   private final KeyDirectory keys;
   private final SigningAttempts.Services attempts;
   private final RunLimits limits;
@@ -52,8 +57,13 @@ public final class Signings implements Handover.Work {
 
   /** The signings of one coordinator; nothing is worked on yet. */
   public Signings(
-      SigningStore store, SigningAttempts.Services attempts, Requests.Services services) {
+      SigningStore store,
+      CancelQuestions questions,
+      SigningAttempts.Services attempts,
+      Requests.Services services) {
     this.store = store;
+    this.services = services;
+    this.ends = new SigningEnds(store, questions, attempts, services.clock());
     this.keys = attempts.keys();
     this.attempts = attempts;
     this.limits = attempts.limits();
@@ -67,13 +77,45 @@ public final class Signings implements Handover.Work {
   /**
    * Gets the signature for an intent: the stored one, that of the work in progress, or a new one.
    *
-   * @return SIGNED or FAILED
+   * @return SIGNED, NOT_SIGNED or UNKNOWN
    * @throws CustodyException if the request is refused, with nothing stored, or the caller's time
    *     is up; the work goes on then
    */
   public SigningRecord sign(VerifiedIntent.Signing intent, Caller caller)
       throws InterruptedException {
     return requests.await(intent, caller);
+  }
+
+  /**
+   * Asks the parties never to sign for a request, and finds out how it ended.
+   *
+   * @throws CustodyException if the request cannot be cancelled
+   */
+  public CancelledSigning cancel(VerifiedIntent.Cancellation intent, Caller caller)
+      throws InterruptedException {
+    long soon = System.nanoTime() + AWAITED.toNanos();
+    CancelledSigning ended =
+        ends.cancel(
+            intent,
+            caller,
+            this::recheck,
+            pending ->
+                requests.await(
+                    pending,
+                    new Caller(
+                        soon - caller.deadlineNanos() < 0 ? soon : caller.deadlineNanos(),
+                        caller.trace())));
+    if (ended.record() != null && ended.record().state() != Signing.State.PENDING) {
+      watchers.publish(ended.record());
+    }
+    return ended;
+  }
+
+  private VerifiedIntent.Signing recheck(SigningRecord record) {
+    if (services.intents().check(record.intent()) instanceof VerifiedIntent.Signing signing) {
+      return signing;
+    }
+    throw new IllegalStateException("the stored intent of a signing is of another kind");
   }
 
   /** The signing of that id. */
@@ -219,6 +261,7 @@ public final class Signings implements Handover.Work {
         throw Failure.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException();
       }
       key.requireFingerprint(intent.keyFingerprint());
+      key.requireReshareEpoch(intent.reshareEpoch());
       return key;
     }
 
@@ -314,7 +357,20 @@ public final class Signings implements Handover.Work {
 
     @Override
     public void fail(Failure why, int sessions) throws InterruptedException {
-      end(record.failed(why.toStatus(), sessions, now()), why.reason().name());
+      end(record.unknown(why.toStatus(), sessions, now()), why.reason().name());
+    }
+
+    /** A valid signature disproves receipts that were taken for the end: parties have lied. */
+    private boolean isShown(SigningRecord finished) {
+      if (finished.state() != Signing.State.SIGNED
+          || store
+              .find(finished.id())
+              .filter(stored -> stored.state() == Signing.State.NOT_SIGNED)
+              .isEmpty()) {
+        return false;
+      }
+      log.error("{} is signed, although its parties gave receipts that it never is", record.name());
+      return store.settle(finished).filter(finished::equals).isPresent();
     }
 
     private Instant now() {
@@ -325,7 +381,7 @@ public final class Signings implements Handover.Work {
       requests.end(
           run,
           finished,
-          () -> store.finish(finished).equals(finished),
+          () -> store.finish(finished).equals(finished) || isShown(finished),
           () -> {
             metrics.signingEnded(
                 finished.scheme(), outcome, Duration.ofNanos(System.nanoTime() - run.startedNanos));

@@ -209,7 +209,7 @@ class RequestsTest {
 
     @Override
     public void refuse(Run<SigningRecord> run, SigningRecord request, Failure why) {
-      run.finish(stores.signings().finish(request.failed(why.toStatus(), 0, NOW)));
+      run.finish(stores.signings().finish(request.unknown(why.toStatus(), 0, NOW)));
     }
   }
 
@@ -316,7 +316,7 @@ class RequestsTest {
               here.stores.presence().leave();
               assertThat(other.stores.signings().take(id)).isPresent();
               Status why = Failure.of(ErrorReason.DRAINING, request.resource()).toStatus();
-              SigningRecord failed = request.failed(why, 1, NOW);
+              SigningRecord failed = request.unknown(why, 1, NOW);
               here.requests.end(
                   run,
                   failed,
@@ -344,7 +344,7 @@ class RequestsTest {
     SigningRecord pending = here.prepare(lost, NOW);
     Run<SigningRecord> run = new Run<>(pending.resource(), patient(), ended -> {});
     SigningRecord failed =
-        pending.failed(Failure.of(ErrorReason.DRAINING, pending.resource()).toStatus(), 1, NOW);
+        pending.unknown(Failure.of(ErrorReason.DRAINING, pending.resource()).toStatus(), 1, NOW);
     here.requests.end(
         run,
         failed,
@@ -657,7 +657,7 @@ class RequestsTest {
     known.clear();
     here.requests.resume(pending, true);
     SigningRecord failed = here.requests.await(pending, patient());
-    assertThat(failed.state()).isEqualTo(Signing.State.FAILED);
+    assertThat(failed.state()).isEqualTo(Signing.State.UNKNOWN);
     assertThat(here.works).hasValue(0);
   }
 

@@ -1,0 +1,270 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import com.google.rpc.Status;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.platform.attestation.Receipts;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.proto.custody.v1.Receipt;
+import io.coterie.proto.custody.v1.SignedReceipt;
+import io.coterie.proto.custody.v1.Signing;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.time.Instant;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.UnaryOperator;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** {@code coterie cancel} before a coordinator that answers as it likes. */
+class CancelTest {
+  @TempDir static Path folder;
+  private static FakeCoordinator coordinator;
+  private String id = RequestId.next();
+
+  @BeforeAll
+  static void start() throws Exception {
+    TestFiles.certificate(folder, "wallet");
+    TestFiles.trust(folder);
+    coordinator =
+        new FakeCoordinator(folder.resolve("wallet.pem"), folder.resolve("wallet-key.pem"));
+    for (String key : List.of("hot", "moved")) {
+      Run created =
+          coterie(
+              "keys",
+              "create",
+              key,
+              "--scheme",
+              "ed25519",
+              "--threshold",
+              "2",
+              "--parties",
+              "p1,p2,p3");
+      assertThat(created.exitCode()).as(created.err()).isZero();
+      assertThat(created.out()).contains("3 of 3 receipts prove that a request was not signed");
+    }
+    assertThat(
+            coterie("keys", "reshare", "moved", "--threshold", "3", "--parties", "p1,p2,p3,p4")
+                .exitCode())
+        .isZero();
+  }
+
+  @AfterAll
+  static void stop() throws Exception {
+    coordinator.close();
+  }
+
+  @BeforeEach
+  void honest() {
+    coordinator.honest();
+    coordinator.never = Set.of();
+  }
+
+  private static Run coterie(String... args) {
+    List<String> all = new ArrayList<>(List.of(args));
+    all.addAll(List.of("--endpoint", "localhost:" + coordinator.port()));
+    all.addAll(List.of("--ca", "" + folder.resolve("wallet.pem")));
+    all.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
+    all.addAll(List.of("--key", "" + folder.resolve("wallet-key.pem")));
+    all.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
+    all.addAll(List.of("--requester", "wallet"));
+    all.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
+    return Run.of(question -> Optional.of("y"), all.toArray(String[]::new));
+  }
+
+  private Run cancel(String... more) {
+    List<String> all = new ArrayList<>(List.of("cancel", "hot", "--request-id", id));
+    all.addAll(List.of(more));
+    return coterie(all.toArray(String[]::new));
+  }
+
+  @Test
+  void receipts_of_enough_parties_prove_that_nothing_was_signed() {
+    coordinator.never = Set.of(1, 2, 3);
+    Run run = cancel();
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    assertThat(run.out()).contains("NOT_SIGNED", "NOT SIGNED: p1, p2, p3 will never sign it", id);
+    assertThat(cancel("-o", "json").out()).contains("\"state\": \"NOT_SIGNED\"", "\"receipts\"");
+  }
+
+  @Test
+  void the_trust_file_says_how_many_are_enough_and_not_the_coordinator() {
+    // Enough for the coordinator, which counts on no liar.
+    coordinator.never = Set.of(1, 3);
+    Run run = cancel();
+    assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+    assertThat(run.out())
+        .contains(
+            "UNKNOWN: 2 of 3 parties say that they never sign it (p1, p3), which is not enough",
+            "3 of 3 receipts prove",
+            "Ask for the payload under no other id")
+        .doesNotContain("NOT SIGNED", "NOT_SIGNED");
+    coordinator.never = Set.of();
+    coordinator.aboutSignings =
+        honest -> honest.toBuilder().setState(Signing.State.NOT_SIGNED).build();
+    assertThat(cancel().exitCode()).as("its bare word").isEqualTo(ExitCode.UNAVAILABLE);
+  }
+
+  @Test
+  void a_request_of_before_a_reshare_is_spoken_of_by_the_parties_of_its_time() {
+    coordinator.never = Set.of(1, 2, 3, 4);
+    Run now = coterie("cancel", "moved", "--request-id", id);
+    assertThat(now.exitCode()).as(now.err()).isZero();
+    assertThat(now.out()).contains("p1, p2, p3, p4 will never");
+    coordinator.never = Set.of(1, 2, 3);
+    Run before = coterie("cancel", "moved", "--request-id", id, "--reshare-epoch", "0");
+    assertThat(before.exitCode()).as(before.err()).isZero();
+    assertThat(coterie("cancel", "moved", "--request-id", id, "--reshare-epoch", "7").exitCode())
+        .isEqualTo(ExitCode.REFUSED);
+  }
+
+  record Lie(String told, UnaryOperator<Receipt.Builder> change, int signer) {
+    @Override
+    public String toString() {
+      return told;
+    }
+  }
+
+  static Stream<Lie> lies() {
+    return Stream.of(
+        new Lie("another request", r -> r.setRequestId(RequestId.next()), 2),
+        new Lie("another requester", r -> r.setRequester("keeper"), 2),
+        new Lie("another key", r -> r.setKey("keys/moved"), 2),
+        new Lie("another installation", r -> r.setInstallation("staging"), 2),
+        new Lie("another time", r -> r.setReshareEpoch(2), 2),
+        new Lie(
+            "another fingerprint", r -> r.setKeyFingerprint(ByteString.copyFrom(new byte[16])), 2),
+        new Lie(
+            "a signed request",
+            r -> r.setKind(Receipt.Kind.SIGNED).setIntentDigest(ByteString.copyFrom(new byte[32])),
+            2),
+        new Lie("the word of another party", r -> r, 3),
+        new Lie("the same party twice", r -> r.setParty(1), 1),
+        new Lie("a stranger", r -> r.setParty(4), 4));
+  }
+
+  @ParameterizedTest
+  @MethodSource
+  void lies(Lie lie) {
+    coordinator.never = Set.of(1, 2, 3);
+    coordinator.aboutSignings =
+        honest -> {
+          Receipt told = Receipts.read(honest.getReceipts(1)).orElseThrow();
+          Receipt changed = lie.change().apply(told.toBuilder()).build();
+          SignedReceipt receipt =
+              Receipts.signed(changed, TestFiles.sign(lie.signer(), Receipts.statement(changed)));
+          return honest.toBuilder().setReceipts(1, receipt).build();
+        };
+    Run run = cancel();
+    assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err()).contains("keys/hot has no such signing");
+  }
+
+  @Test
+  void the_answer_about_another_request_is_not_believed() {
+    coordinator.never = Set.of(1, 2, 3);
+    coordinator.aboutSignings = honest -> honest.toBuilder().setRequestId(RequestId.next()).build();
+    assertThat(cancel().exitCode()).isEqualTo(ExitCode.REFUSED);
+    coordinator.aboutSignings =
+        honest -> honest.toBuilder().setName("keys/moved/signings/1").build();
+    assertThat(cancel().exitCode()).isEqualTo(ExitCode.REFUSED);
+  }
+
+  @Test
+  void a_signature_is_verified_if_the_intent_is_given() throws Exception {
+    String fingerprint =
+        coterie("keys", "get", "hot")
+            .out()
+            .lines()
+            .filter(line -> line.startsWith("fingerprint"))
+            .findFirst()
+            .orElseThrow()
+            .replace("fingerprint", "")
+            .strip();
+    Path intent = folder.resolve("intent-" + id);
+    Run signed =
+        Run.of(
+            question -> Optional.of("y"),
+            "intent",
+            "sign",
+            "hot",
+            "-m",
+            "hello",
+            "--scheme",
+            "ed25519",
+            "--request-id",
+            id,
+            "--fingerprint",
+            fingerprint,
+            "--out",
+            "" + intent,
+            "--trust",
+            "" + folder.resolve("trust.json"),
+            "--requester",
+            "wallet",
+            "--requester-key",
+            "" + folder.resolve("wallet-intents.pem"));
+    assertThat(signed.exitCode()).as(signed.err()).isZero();
+    Run done = coterie("sign", "--intent", "" + intent);
+    assertThat(done.exitCode()).as(done.err()).isZero();
+    Signing answer = coordinator.lastSigned;
+    coordinator.aboutSignings = honest -> answer;
+    Run said = cancel();
+    assertThat(said.exitCode()).isEqualTo(ExitCode.NO);
+    assertThat(said.out()).contains("SIGNED by the word of the coordinator");
+    Run verified = cancel("--intent", "" + intent);
+    assertThat(verified.exitCode()).as(verified.err()).isEqualTo(ExitCode.NO);
+    assertThat(verified.out()).contains("SIGNED: the signature is valid");
+    coordinator.aboutSignings =
+        honest -> answer.toBuilder().setSignature(ByteString.copyFrom(new byte[64])).build();
+    assertThat(cancel("--intent", "" + intent).exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(Files.size(intent)).isPositive();
+  }
+
+  @Test
+  void an_old_request_is_not_asked_about() {
+    id = RequestId.at(Instant.now().minus(Duration.ofHours(25)));
+    Run run = cancel();
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err()).contains("more than a day old");
+    id = "1";
+    assertThat(cancel().exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(coordinator.calls).doesNotContain("cancelSigning");
+  }
+
+  @Test
+  void a_signing_that_ends_without_a_signature_says_what_its_receipts_prove() {
+    coordinator.aboutSignings =
+        honest ->
+            honest.toBuilder()
+                .setState(Signing.State.UNKNOWN)
+                .clearSignature()
+                .setError(Status.newBuilder().setMessage("the intent's not_after has passed"))
+                .build();
+    Run run = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+    assertThat(run.err()).contains("Whether it was signed is not known");
+    coordinator.aboutSignings =
+        honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2, 3));
+    Run never = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
+    assertThat(never.exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(never.out()).contains("NOT_SIGNED");
+    coordinator.aboutSignings =
+        honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2));
+    assertThat(coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519").exitCode())
+        .isEqualTo(ExitCode.UNAVAILABLE);
+  }
+}

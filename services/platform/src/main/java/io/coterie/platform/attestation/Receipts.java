@@ -1,0 +1,121 @@
+package io.coterie.platform.attestation;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.intent.Dsse;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.intent.Requester;
+import io.coterie.platform.ledger.StatementSignature;
+import io.coterie.proto.custody.v1.Receipt;
+import io.coterie.proto.custody.v1.ReceiptSignature;
+import io.coterie.proto.custody.v1.SignedReceipt;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import java.util.Optional;
+
+/**
+ * Makes and reads the DSSE envelopes of receipts. A party signs the statement {@code
+ * PAE(payloadType, payload)} with its evidence key. It begins with "DSSEv1" and so is none of the
+ * party's other statements, which begin with "coterie/".
+ */
+public final class Receipts {
+  /** DSSE payload type of a receipt. */
+  public static final String PAYLOAD_TYPE = "application/vnd.coterie.receipt.v1+protobuf";
+
+  /** Bytes of a payload: its texts take less than half. */
+  public static final int MAX_PAYLOAD = 1024;
+
+  /** Bytes of an envelope. */
+  public static final int MAX_BYTES = MAX_PAYLOAD + 256;
+
+  private static final int DIGEST_BYTES = 32;
+  private static final int MAX_PARTY = 65_535;
+
+  /** A reshare makes epoch 2 or a later one. */
+  private static final int FIRST_RESHARED = 2;
+
+  private Receipts() {}
+
+  /** The statement that a party signs. */
+  public static ByteString statement(Receipt receipt) {
+    return statement(receipt.toByteString());
+  }
+
+  private static ByteString statement(ByteString payload) {
+    return ByteString.copyFrom(Dsse.pae(PAYLOAD_TYPE, payload));
+  }
+
+  /** The envelope of a receipt with its party's signature. */
+  public static SignedReceipt signed(Receipt receipt, ByteString signature) {
+    return SignedReceipt.newBuilder()
+        .setPayload(receipt.toByteString())
+        .setPayloadType(PAYLOAD_TYPE)
+        .addSignatures(
+            ReceiptSignature.newBuilder()
+                .setSig(signature)
+                .setKeyid(Integer.toUnsignedString(receipt.getParty())))
+        .build();
+  }
+
+  /**
+   * The content of an envelope, if every field of it is well-formed. Its signature is not looked
+   * at: see {@link #isSigned}.
+   *
+   * @return empty for everything else, also for a kind of receipt that this version does not know
+   */
+  public static Optional<Receipt> read(SignedReceipt envelope) {
+    ByteString payload = envelope.getPayload();
+    if (!envelope.getUnknownFields().isEmpty()
+        || payload.size() > MAX_PAYLOAD
+        || !envelope.getPayloadType().equals(PAYLOAD_TYPE)
+        || envelope.getSignaturesCount() != 1
+        || !envelope.getSignatures(0).getUnknownFields().isEmpty()) {
+      return Optional.empty();
+    }
+    Receipt receipt;
+    try {
+      receipt = Receipt.parseFrom(payload);
+    } catch (InvalidProtocolBufferException e) {
+      return Optional.empty();
+    }
+    boolean canonical =
+        receipt.getUnknownFields().isEmpty() && receipt.toByteString().equals(payload);
+    String keyid = Integer.toUnsignedString(receipt.getParty());
+    return canonical && isWellFormed(receipt) && envelope.getSignatures(0).getKeyid().equals(keyid)
+        ? Optional.of(receipt)
+        : Optional.empty();
+  }
+
+  private static boolean isWellFormed(Receipt receipt) {
+    return isDigestOfKind(receipt)
+        && Member.isName(receipt.getInstallation())
+        && IntentVerifier.isKeyName(receipt.getKey())
+        && receipt.getKeyFingerprint().size() == IntentVerifier.FINGERPRINT_BYTES
+        && (receipt.getReshareEpoch() == 0 || receipt.getReshareEpoch() >= FIRST_RESHARED)
+        && Requester.isName(receipt.getRequester())
+        && RequestId.isOne(receipt.getRequestId())
+        && receipt.getParty() >= 1
+        && receipt.getParty() <= MAX_PARTY;
+  }
+
+  private static boolean isDigestOfKind(Receipt receipt) {
+    return switch (receipt.getKind()) {
+      case SIGNED, REFUSED -> receipt.getIntentDigest().size() == DIGEST_BYTES;
+      case NEVER -> receipt.getIntentDigest().isEmpty();
+      case KIND_UNSPECIFIED, UNRECOGNIZED -> false;
+    };
+  }
+
+  /**
+   * Whether the party that a receipt names has signed it with an evidence key that the roster has
+   * for the epoch from which on the party held the key.
+   */
+  public static boolean isSigned(SignedReceipt envelope, Receipt receipt, Roster roster) {
+    ByteString statement = statement(envelope.getPayload());
+    ByteString signature = envelope.getSignatures(0).getSig();
+    int epoch = Math.max(1, receipt.getReshareEpoch());
+    return roster.evidenceKeys(receipt.getParty(), epoch).stream()
+        .anyMatch(key -> StatementSignature.verifies(key, statement, signature));
+  }
+}
