@@ -136,7 +136,7 @@ load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign steadily and verify; KEY=
 	  --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
 
 # A seed belongs to the simulation that has printed it.
-sim: build/env.mk ## simulate signers and core under faults: OF=core, PERCENT=1 of 10,000, RUNS=500; SEED=n replays one
+sim: build/env.mk ## simulate signers and core under faults: OF=core, PERCENT=1, RUNS=500; SEED=n replays, SHRINK=1 too
 	@$(foreach of,$(or $(OF),signers $(if $(SEED),,core)),$(SIM_$(of)) &&) true
 
 SIM_signers = COTERIE_RUNS_PERCENT=$(or $(PERCENT),100) $(MAVEN) test -pl services/simulation -am \

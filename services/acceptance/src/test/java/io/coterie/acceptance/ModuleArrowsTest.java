@@ -35,7 +35,9 @@ class ModuleArrowsTest {
           entry("messaging", Set.of("proto", "platform")),
           entry("coordinator", Set.of("proto", "platform", "channel", "mpc", "trust")),
           entry("signer", Set.of("proto", "platform", "channel", "mpc", "trust")),
-          entry("simulation", Set.of("proto", "platform", "channel", "mpc", "trust", "signer")),
+          entry(
+              "simulation",
+              Set.of("proto", "platform", "channel", "mpc", "trust", "signer", "coordinator")),
           entry("cli", Set.of("proto", "platform", "trust")),
           // It starts whole installations, and simulates none.
           entry(

@@ -1,14 +1,19 @@
 package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -33,6 +38,16 @@ final class Checker {
   static final String HONEST_CONVICTED = "an honest party was convicted";
   static final String ROLLBACK_UNNOTICED = "a store that went back was not noticed";
   static final String FAILED = "a party failed by itself";
+  static final String FENCE_PASSED = "a request of before a restore was served";
+  static final String DECLINE_BROKEN = "a party contributed to what it had declined";
+  static final String HOLD_IGNORED = "an order ran that was held";
+  static final String ONE_TIME_TWICE = "a one-time value was used twice";
+  static final String PRIVATE_LEAKED = "a private message went to another party";
+  static final String TOLD_EARLY = "a share was reported before it was on disk";
+  static final String USED_EARLY = "a share was used before all had stored theirs";
+  static final String NOT_SIGNED = "the coordinator has a signature that nobody made";
+  static final String NOT_STORED = "the coordinator uses shares that nobody stored";
+  static final String OLD_SHARE = "a share of an older epoch was used";
 
   private final Setting setting;
   private final Liar liar;
@@ -50,8 +65,23 @@ final class Checker {
     /** Of these, what its store has forgotten by being put back. */
     final Set<ByteString> forgotten = new LinkedHashSet<>();
 
-    /** Envelopes that its core made, and the round of each. */
-    final Map<ByteString, Integer> made = new HashMap<>();
+    /** Envelopes that its core made. */
+    final Map<ByteString, Made> made = new HashMap<>();
+
+    /** Whether it ran twice at a time, and its ledger is two. */
+    boolean cloned;
+
+    /** One-time values that it has sent, and the session of each. */
+    final Map<Long, ByteString> oneTime = new HashMap<>();
+
+    /** Sessions of which it has said that it does not contribute. */
+    final Set<ByteString> declined = new HashSet<>();
+
+    /** Sessions of whose shares it has said that it has stored its own. */
+    final Set<ByteString> stored = new HashSet<>();
+
+    /** Key to the latest epoch that it has said it uses. */
+    final Map<String, Integer> using = new HashMap<>();
 
     /** Sessions that a message of its core has left. */
     final Set<ByteString> spoken = new LinkedHashSet<>();
@@ -67,6 +97,14 @@ final class Checker {
     /** Key and epoch to those whom it has reported as excluded. */
     final Map<String, Set<Integer>> excluded = new HashMap<>();
   }
+
+  /**
+   * An envelope of a core.
+   *
+   * @param recipient 0 for all
+   * @param fence the first request id that the process may claim; empty if there is none
+   */
+  private record Made(int round, int recipient, String fence) {}
 
   Checker(Setting setting, Liar liar) {
     this.setting = setting;
@@ -135,11 +173,30 @@ final class Checker {
         violated(PRESIGNATURE_TWICE, party.id(), session);
       }
     }
+    if (party.holds(order.order().getKey())) {
+      violated(HOLD_IGNORED, party.id(), session);
+    }
+    checkEpoch(party.id(), order);
     Set<Integer> excluded = conduct.excluded.getOrDefault(keyOf(order), Set.of());
     if (setting.isSound(party.id())
         && !order.protocol().operation().makesShare()
         && order.parties().stream().anyMatch(excluded::contains)) {
       violated(EXCLUSION_FORGOTTEN, party.id(), session);
+    }
+  }
+
+  /** A share is used that all have stored, and none that was replaced. */
+  private void checkEpoch(int party, Ordered order) {
+    if (order.protocol().operation().makesShare() || !setting.isSound(party)) {
+      return;
+    }
+    String key = order.order().getKey();
+    int epoch = order.order().getEpoch();
+    if (epoch < of(party).using.getOrDefault(key, 0)) {
+      violated(OLD_SHARE, party, order.session());
+    }
+    if (!isStored(key, epoch)) {
+      violated(USED_EARLY, party, order.session());
     }
   }
 
@@ -154,7 +211,7 @@ final class Checker {
       return;
     }
     Conduct conduct = of(party.id());
-    for (ByteString lost : conduct.forgotten) {
+    for (ByteString lost : conduct.cloned ? Set.<ByteString>of() : conduct.forgotten) {
       Ordered forgotten = order(lost);
       // A peer of both remembers the first, and is asked before the second is heard.
       boolean witness =
@@ -172,9 +229,13 @@ final class Checker {
   }
 
   /** A party's core made an envelope. */
-  void made(SimulatedParty party, ByteString envelope, int round) {
+  void made(SimulatedParty party, Outgoing message) {
     if (!setting.isCorrupt(party.id())) {
-      of(party.id()).made.put(envelope, round);
+      of(party.id())
+          .made
+          .put(
+              message.getEnvelope(),
+              new Made(message.getRound(), message.getRecipient(), party.fence()));
     }
   }
 
@@ -192,20 +253,52 @@ final class Checker {
     }
   }
 
+  /** A party runs twice from now on, for a while. */
+  void cloned(int party) {
+    of(party).cloned = true;
+  }
+
   // ---- the wire --------------------------------------------------------------------------------
 
   /** A message leaves an honest party. */
-  void left(int party, PartyMessage message) {
+  void left(int party, Member to, PartyMessage message) {
     if (message.hasEnvelope()) {
-      ByteString session = message.getEnvelope().getSessionId();
-      Integer round = of(party).made.get(message.getEnvelope().getEnvelope());
-      Protocol protocol = order(session).protocol();
-      of(party).spoken.add(session);
-      if (round != null && protocol.operation().signs() && round == protocol.lastRound()) {
-        contributed(party, order(session));
-      }
+      envelope(party, to, message.getEnvelope());
     } else if (message.hasReport()) {
       reported(party, message.getReport());
+    }
+  }
+
+  private void envelope(int party, Member to, SessionEnvelope message) {
+    ByteString session = message.getSessionId();
+    Conduct conduct = of(party);
+    Made made = conduct.made.get(message.getEnvelope());
+    Ordered order = order(session);
+    Protocol protocol = order.protocol();
+    conduct.spoken.add(session);
+    checkOneTimeValue(party, message);
+    if (made == null) {
+      return;
+    }
+    if (made.recipient() != 0 && made.recipient() != to.partyId()) {
+      violated(PRIVATE_LEAKED, party, session);
+    }
+    if (order.isDrawnBefore(made.fence())) {
+      violated(FENCE_PASSED, party, session);
+    }
+    if (protocol.operation().signs() && made.round() == protocol.lastRound()) {
+      contributed(party, order);
+    }
+  }
+
+  /** Over all that a party has ever sent, by any process of it and from any store. */
+  private void checkOneTimeValue(int party, SessionEnvelope message) {
+    FastEnvelope envelope = FastEnvelope.decode(message.getEnvelope().toByteArray());
+    if (envelope != null) {
+      ByteString other = of(party).oneTime.putIfAbsent(envelope.run(), message.getSessionId());
+      if (other != null && !other.equals(message.getSessionId())) {
+        violated(ONE_TIME_TWICE, party, message.getSessionId());
+      }
     }
   }
 
@@ -213,6 +306,9 @@ final class Checker {
     Conduct conduct = of(party);
     if (!conduct.contributed.add(order.session()) || !setting.isSound(party)) {
       return;
+    }
+    if (conduct.declined.contains(order.session())) {
+      violated(DECLINE_BROKEN, party, order.session());
     }
     for (ByteString earlier : conduct.contributed) {
       Ordered other = order(earlier);
@@ -235,8 +331,50 @@ final class Checker {
           violated(FAILED, party, session);
         }
       }
-      case COMPLETED, DECLINED, OUTCOME_NOT_SET -> {}
+      case DECLINED -> declined(party, session);
+      case COMPLETED -> completed(party, session, report.getCompleted());
+      case OUTCOME_NOT_SET -> {}
     }
+  }
+
+  private void declined(int party, ByteString session) {
+    Conduct conduct = of(party);
+    conduct.declined.add(session);
+    if (setting.isSound(party)
+        && (conduct.contributed.contains(session) || conduct.stored.contains(session))) {
+      violated(DECLINE_BROKEN, party, session);
+    }
+  }
+
+  private void completed(int party, ByteString session, Completed completed) {
+    if (!completed.hasKeyPublic()) {
+      return;
+    }
+    Conduct conduct = of(party);
+    if (conduct.declined.contains(session) && setting.isSound(party)) {
+      violated(DECLINE_BROKEN, party, session);
+    }
+    conduct.stored.add(session);
+    if (completed.getActive()) {
+      conduct.using.merge(
+          completed.getKeyPublic().getKeyId(), completed.getKeyPublic().getEpoch(), Math::max);
+    }
+  }
+
+  /**
+   * A party says for the first time that it has stored its share of a session.
+   *
+   * @param onDisk whether it has
+   */
+  void hasTold(int party, ByteString session, boolean onDisk) {
+    if (!onDisk && setting.isSound(party)) {
+      violated(TOLD_EARLY, party, session);
+    }
+  }
+
+  /** Whether a party has said that it has stored its share of a session. */
+  boolean hasToldOfShare(int party, ByteString session) {
+    return of(party).stored.contains(session);
   }
 
   private void aborted(int party, ByteString session, Abort abort) {
@@ -259,6 +397,57 @@ final class Checker {
           .computeIfAbsent(keyOf(order), _ -> new TreeSet<>())
           .addAll(abort.getCulpritsList());
     }
+  }
+
+  // ---- the coordinator -------------------------------------------------------------------------
+
+  /** A session has ended for the replica that follows it. */
+  void ended(Ordered order, SessionOutcome outcome) {
+    switch (outcome) {
+      case SessionOutcome.Signed signed -> {
+        if (!isSigned(order.session())) {
+          violated(NOT_SIGNED, name(order.session()));
+        }
+        convicted(signed.culprits(), order);
+      }
+      case SessionOutcome.Aborted aborted -> convicted(aborted.culprits(), order);
+      case SessionOutcome.Created created -> {
+        int epoch = created.keyPublic().getEpoch();
+        if (!isStored(order.order().getKey(), epoch)) {
+          violated(NOT_STORED, name(order.session()));
+        }
+      }
+      default -> {}
+    }
+  }
+
+  private void convicted(Set<Integer> culprits, Ordered order) {
+    for (int culprit : culprits) {
+      if (!setting.isCorrupt(culprit)) {
+        violated(
+            HONEST_CONVICTED,
+            Identities.party(culprit) + " by the coordinator in " + name(order.session()));
+      }
+    }
+  }
+
+  /** The coordinator excludes a party whose store went back. */
+  void wentBackForCoordinator(int party) {
+    if (setting.isSound(party)) {
+      violated(HONEST_CONVICTED, Identities.party(party) + " went back for the coordinator");
+    }
+  }
+
+  /** Whether all honest parties of a session that makes an epoch have said that they stored it. */
+  private boolean isStored(String key, int epoch) {
+    return orders.values().stream()
+        .filter(each -> each.order().getKey().equals(key) && each.makesEpoch() == epoch)
+        .anyMatch(
+            made ->
+                made.parties().stream()
+                    .allMatch(
+                        each ->
+                            setting.isCorrupt(each) || of(each).stored.contains(made.session())));
   }
 
   // ---- the end ---------------------------------------------------------------------------------

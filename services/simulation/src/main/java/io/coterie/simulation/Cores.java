@@ -1,5 +1,6 @@
 package io.coterie.simulation;
 
+import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.mpc.Vault;
 import io.coterie.signer.nativecore.VaultCore;
@@ -14,6 +15,9 @@ sealed interface Cores {
 
   /** The core of a new process. */
   Opened open(int party, Chance chance);
+
+  /** The core of a coordinator. */
+  MpcCore observer();
 
   /**
    * The core of a process.
@@ -36,6 +40,11 @@ sealed interface Cores {
     @Override
     public Opened open(int party, Chance chance) {
       return new Opened(new FastCore(party, chance), () -> {});
+    }
+
+    @Override
+    public MpcCore observer() {
+      return new FastObserver();
     }
   }
 
@@ -79,6 +88,11 @@ sealed interface Cores {
       byte[] dataKey = dataKeys.getOrDefault(party, new byte[0]);
       Vault vault = CORE.openVault(dataKey.clone());
       return new Opened(new VaultCore(vault, identity(party).sealed()), vault::close);
+    }
+
+    @Override
+    public MpcCore observer() {
+      return CORE;
     }
   }
 }

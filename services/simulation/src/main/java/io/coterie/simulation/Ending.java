@@ -8,6 +8,7 @@ import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
@@ -19,6 +20,7 @@ final class Ending {
   static final String NO_PROGRESS = "honest parties cannot sign";
   static final String SPLIT = "parties use different epochs";
   static final String AUDIT_BROKEN = "the audit trail does not tell what was done";
+  static final String NO_END = "a session has no end";
   static final String FROZEN = "a key is frozen for no reason";
   static final String FENCED = "a store that never went back is fenced";
 
@@ -38,7 +40,8 @@ final class Ending {
 
   void check() {
     world.checker().checkSignatures();
-    for (SimulatedCoordinator.Key key : coordinator.keys()) {
+    coordinator.followed().forEach(each -> world.checker().violated(NO_END, each.toString()));
+    for (SimulatedKey key : coordinator.keys()) {
       checkExclusions(key.name);
       checkEpochs(key.name);
       checkProgress(key);
@@ -79,9 +82,14 @@ final class Ending {
   }
 
   private void checkEpochs(String key) {
+    KeyShare latest = latest(key).orElse(null);
+    if (latest == null) {
+      world.checker().violated(SPLIT, key + " has no share that is used");
+      return;
+    }
     Set<Integer> epochs = new HashSet<>();
     for (SimulatedParty party : parties) {
-      if (world.setting().isSound(party.id())) {
+      if (world.setting().isSound(party.id()) && latest.members().contains(party.id())) {
         epochs.add(active(party, key).map(KeyShare::epoch).orElse(0));
       }
     }
@@ -90,65 +98,81 @@ final class Ending {
     }
   }
 
+  /** The share of the latest epoch that a sound party uses. */
+  private Optional<KeyShare> latest(String key) {
+    return parties.stream()
+        .filter(party -> world.setting().isSound(party.id()))
+        .flatMap(party -> active(party, key).stream())
+        .max(Comparator.comparingInt(KeyShare::epoch));
+  }
+
   /**
    * As many honest parties as the threshold that may use the key together sign. If there are not so
-   * many, a refresh makes them, as long as every party has its share.
+   * many, a refresh makes them, as long as every party of the key has its share.
    */
-  private void checkProgress(SimulatedCoordinator.Key key) {
-    if (able(key.name).size() < world.setting().threshold()) {
-      if (!canBeRefreshed(key.name)) {
-        world.coverage().count("progress not possible " + key.name);
+  private void checkProgress(SimulatedKey key) {
+    KeyShare latest = latest(key.name).orElse(null);
+    if (latest == null) {
+      return;
+    }
+    int threshold = latest.threshold();
+    key.current = latest.keyPublic();
+    key.holders = latest.parties();
+    Ordered order = null;
+    // A party whose store went back may learn of it by the first session that multiplies.
+    for (int attempt = 1; attempt <= 2; attempt++) {
+      if (able(key.name).size() < threshold) {
+        if (!canBeRefreshed(latest(key.name).orElse(latest))) {
+          world.coverage().count("progress not possible " + key.name);
+          return;
+        }
+        Ordered refresh = coordinator.refresh(key);
+        if (!world.waitFor(REFRESH_PATIENCE, () -> able(key.name).size() >= threshold)) {
+          world.checker().violated(NO_PROGRESS, refresh.toString());
+          return;
+        }
+        world.coverage().count("repaired " + key.name);
+        key.current = latest(key.name).orElse(latest).keyPublic();
+      }
+      List<SimulatedParty> set = able(key.name).subList(0, threshold);
+      Ordered signing = coordinator.sign(key, set.stream().map(SimulatedParty::id).toList());
+      if (world.waitFor(PATIENCE, () -> world.checker().isSigned(signing.session()))) {
+        world.coverage().count("progress " + key.name);
         return;
       }
-      key.current = share(parties, key.name).keyPublic();
-      Ordered refresh = coordinator.refresh(key);
-      if (!world.waitFor(
-          REFRESH_PATIENCE, () -> able(key.name).size() >= world.setting().threshold())) {
-        world.checker().violated(NO_PROGRESS, refresh.toString());
-        return;
+      order = signing;
+      if (able(key.name).containsAll(set)) {
+        break;
       }
-      world.coverage().count("repaired " + key.name);
     }
-    List<SimulatedParty> set = able(key.name).subList(0, world.setting().threshold());
-    key.current = share(set, key.name).keyPublic();
-    Ordered order = coordinator.sign(key, set.stream().map(SimulatedParty::id).toList());
-    if (world.waitFor(PATIENCE, () -> world.checker().isSigned(order.session()))) {
-      world.coverage().count("progress " + key.name);
-    } else {
-      world.checker().violated(NO_PROGRESS, order.toString());
-    }
+    world.checker().violated(NO_PROGRESS, String.valueOf(order));
   }
 
-  private static KeyShare share(List<SimulatedParty> parties, String key) {
-    return active(parties.getFirst(), key).orElseThrow();
-  }
-
-  /** All parties have a share of one epoch, and none has frozen it. */
-  private boolean canBeRefreshed(String key) {
-    Set<Integer> epochs = new HashSet<>();
-    boolean frozen = false;
+  /** All parties of a key have a share of one epoch, and none has frozen it. */
+  private boolean canBeRefreshed(KeyShare latest) {
+    boolean can = true;
     for (SimulatedParty party : parties) {
-      epochs.add(active(party, key).map(KeyShare::epoch).orElse(0));
-      frozen |= party.store().shares().excluded(key).contains(KeyShareStore.EVERY_PARTY);
-      frozen |= !party.store().shares().decliners(key).isEmpty();
-      frozen |= party.store().shares().pending(key).isPresent();
+      if (latest.parties().contains(party.id())) {
+        KeyShareStore shares = party.store().shares();
+        can &=
+            active(party, latest.key())
+                .filter(share -> share.epoch() == latest.epoch() && !share.left())
+                .isPresent();
+        can &= !shares.excluded(latest.key()).contains(KeyShareStore.EVERY_PARTY);
+        can &= shares.decliners(latest.key()).isEmpty();
+        can &= shares.pending(latest.key()).isEmpty();
+      }
     }
-    return !frozen && epochs.size() == 1 && !epochs.contains(0);
+    return can;
   }
 
   /** Honest parties that use the latest epoch and exclude neither themselves nor each other. */
   private List<SimulatedParty> able(String key) {
-    int epoch =
-        parties.stream()
-            .filter(party -> world.setting().isSound(party.id()))
-            .flatMap(party -> active(party, key).stream())
-            .mapToInt(KeyShare::epoch)
-            .max()
-            .orElse(0);
+    int epoch = latest(key).map(KeyShare::epoch).orElse(0);
     List<SimulatedParty> able = new ArrayList<>();
     for (SimulatedParty party : parties) {
       if (!world.setting().isCorrupt(party.id())
-          && active(party, key).filter(share -> share.epoch() == epoch).isPresent()
+          && active(party, key).filter(share -> share.epoch() == epoch && !share.left()).isPresent()
           && mayWorkWith(party, key, able)) {
         able.add(party);
       }

@@ -13,6 +13,7 @@ import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.party.ProtocolCore;
@@ -33,7 +34,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class FastRun implements ProtocolCore.Run {
   /** The generator of secp256k1: a public key that can be derived from. */
-  private static final ByteString ECDSA_KEY =
+  private static final ByteString CURVE_KEY =
       ByteString.copyFrom(
           HexFormat.of()
               .parseHex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"));
@@ -210,24 +211,36 @@ final class FastRun implements ProtocolCore.Run {
 
   /** The same at all parties of the session, and another one in every session. */
   private ByteString agreed(String label) {
+    return agreed(config, runs, label);
+  }
+
+  private static ByteString agreed(SessionConfig config, Map<Integer, Long> runs, String label) {
     String text = label + HexFormat.of().formatHex(config.getSessionId().toByteArray()) + runs;
     return ByteString.copyFrom(Identities.hash(text.getBytes(StandardCharsets.US_ASCII)));
+  }
+
+  /**
+   * The signature of a session: for a scheme that signs at random another one in every session.
+   *
+   * @param runs the number of each party's run
+   */
+  static ByteString signature(SessionConfig config, Map<Integer, Long> runs) {
+    ByteString signed = ByteString.copyFrom(Identities.hash(config.getPayload().toByteArray()));
+    boolean random = Protocol.of(config.getProtocol()).filter(Protocol::signsAtRandom).isPresent();
+    return random ? signed.concat(agreed(config, runs, "signature")) : signed;
+  }
+
+  /** Whether it is a signature of a payload. */
+  static boolean signs(ByteString payload, ByteString signature) {
+    return signature.startsWith(ByteString.copyFrom(Identities.hash(payload.toByteArray())));
   }
 
   private Done done() {
     return switch (protocol.operation()) {
       case KEYGEN -> key(config.getEpoch());
-      case REFRESH -> key(config.getEpoch() + 1);
-      case RESHARE -> throw new IllegalStateException("no reshare is simulated yet");
+      case REFRESH, RESHARE -> key(config.getEpoch() + 1);
       case PRESIGN -> presignatures();
-      case SIGN ->
-          Done.newBuilder()
-              .setSignature(
-                  protocol.signsAtRandom()
-                      ? agreed("signature")
-                      : ByteString.copyFrom(Identities.hash(config.getPayload().toByteArray())))
-              .build();
-      case SIGN_PRESIGNED -> Done.newBuilder().setSignature(agreed("signature")).build();
+      case SIGN, SIGN_PRESIGNED -> Done.newBuilder().setSignature(signature(config, runs)).build();
     };
   }
 
@@ -242,22 +255,41 @@ final class FastRun implements ProtocolCore.Run {
   }
 
   private Done key(int epoch) {
-    boolean derives = protocol.scheme() == Scheme.SCHEME_ECDSA_SECP256K1;
+    boolean derives =
+        protocol.scheme() == Scheme.SCHEME_ECDSA_SECP256K1
+            || protocol.scheme() == Scheme.SCHEME_BIP340_SECP256K1;
+    boolean leaves =
+        protocol.operation() == Protocol.Operation.RESHARE
+            && !config.getReceiversList().contains(config.getSelf());
     ByteString publicKey =
         derives
-            ? ECDSA_KEY
+            ? CURVE_KEY
             : ByteString.copyFrom(
                 Identities.hash(config.getKeyId().getBytes(StandardCharsets.US_ASCII)));
+    List<Integer> holders =
+        protocol.operation() == Protocol.Operation.RESHARE
+            ? config.getReceiversList()
+            : config.getPartiesList().stream().map(Party::getId).toList();
     return Done.newBuilder()
         .setKeyPublic(
             KeyPublic.newBuilder()
+                .addAllVerificationShares(holders.stream().map(FastRun::share).toList())
                 .setPublicKey(publicKey)
                 .setThreshold(config.getThreshold())
                 .setKeyId(config.getKeyId())
                 .setEpoch(epoch)
                 .setChainCode(derives ? ByteString.copyFrom(new byte[32]) : ByteString.EMPTY))
         .setSealedShare(
-            ByteString.copyFromUtf8("share of " + config.getSelf() + " in epoch " + epoch))
+            leaves
+                ? ByteString.EMPTY
+                : ByteString.copyFromUtf8("share of " + config.getSelf() + " in epoch " + epoch))
+        .build();
+  }
+
+  private static VerificationShare share(int party) {
+    return VerificationShare.newBuilder()
+        .setParty(party)
+        .setPoint(ByteString.copyFrom(Identities.hash(new byte[] {(byte) party})))
         .build();
   }
 

@@ -22,6 +22,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import org.bouncycastle.math.ec.rfc8032.Ed25519;
 
 /** The members of a simulated installation and its requester, with their keys: always the same. */
@@ -30,6 +31,8 @@ final class Identities {
   static final String REQUESTER = "wallet";
 
   private static final byte[] X509_HEAD = HexFormat.of().parseHex("302a300506032b6570032100");
+
+  private static final Map<Integer, byte[]> EVIDENCE_KEYS = new ConcurrentHashMap<>();
 
   private Identities() {}
 
@@ -66,9 +69,19 @@ final class Identities {
 
   /** The public key of a party of the fast core. */
   static byte[] evidenceKey(int party) {
+    return EVIDENCE_KEYS.computeIfAbsent(party, id -> publicKey(party(id))).clone();
+  }
+
+  private static byte[] publicKey(String owner) {
     byte[] key = new byte[Ed25519.PUBLIC_KEY_SIZE];
-    Ed25519.generatePublicKey(secret(party(party)), 0, key, 0);
+    Ed25519.generatePublicKey(secret(owner), 0, key, 0);
     return key;
+  }
+
+  private static byte[] x509(byte[] raw) {
+    byte[] encoded = Arrays.copyOf(X509_HEAD, X509_HEAD.length + raw.length);
+    System.arraycopy(raw, 0, encoded, X509_HEAD.length, raw.length);
+    return encoded;
   }
 
   /** Signs a statement as the core of a party does. */
@@ -77,9 +90,17 @@ final class Identities {
     byte[] digest = hash(statement.toByteArray());
     byte[] message = Arrays.copyOf(tag, tag.length + digest.length);
     System.arraycopy(digest, 0, message, tag.length, digest.length);
+    return ByteString.copyFrom(sign(secret(party(party)), message));
+  }
+
+  /** Signs, and has it remembered that this is right. */
+  static byte[] sign(byte[] secret, byte[] message) {
     byte[] signature = new byte[Ed25519.SIGNATURE_SIZE];
-    Ed25519.sign(secret(party(party)), 0, message, 0, message.length, signature, 0);
-    return ByteString.copyFrom(signature);
+    byte[] key = new byte[Ed25519.PUBLIC_KEY_SIZE];
+    Ed25519.generatePublicKey(secret, 0, key, 0);
+    Ed25519.sign(secret, 0, key, 0, message, 0, message.length, signature, 0);
+    KnownSignatures.made(x509(key), message, signature);
+    return signature;
   }
 
   static byte[] hash(byte[] bytes) {
@@ -113,13 +134,10 @@ final class Identities {
 
   /** The requesters that every party knows. */
   static RequesterDirectory requesters() {
-    byte[] raw = new byte[Ed25519.PUBLIC_KEY_SIZE];
-    Ed25519.generatePublicKey(secret(REQUESTER), 0, raw, 0);
-    byte[] encoded = Arrays.copyOf(X509_HEAD, X509_HEAD.length + raw.length);
-    System.arraycopy(raw, 0, encoded, X509_HEAD.length, raw.length);
     try {
       PublicKey key =
-          KeyFactory.getInstance("Ed25519").generatePublic(new X509EncodedKeySpec(encoded));
+          KeyFactory.getInstance("Ed25519")
+              .generatePublic(new X509EncodedKeySpec(x509(publicKey(REQUESTER))));
       return new RequesterDirectory(List.of(new Requester(REQUESTER, key)));
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);

@@ -3,9 +3,11 @@ package io.coterie.simulation;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
@@ -56,7 +58,30 @@ final class Intents {
   }
 
   /**
-   * @param payload a message; hashed for an ECDSA key, which signs digests
+   * @param parties ids of those that will hold a share
+   */
+  static ReshareIntent reshare(
+      String request,
+      KeyPublic key,
+      Scheme scheme,
+      int threshold,
+      List<Integer> parties,
+      Instant now) {
+    return ReshareIntent.newBuilder()
+        .setInstallation(Identities.INSTALLATION)
+        .setRequestId(request)
+        .setKey(key.getKeyId())
+        .setScheme(scheme)
+        .setEpoch(key.getEpoch())
+        .setThreshold(threshold)
+        .addAllParties(parties.stream().map(Identities::party).toList())
+        .setPublicKey(key.getPublicKey())
+        .setNotAfter(timestamp(now.plus(LIFE)))
+        .build();
+  }
+
+  /**
+   * @param payload a message; hashed for a key that signs digests
    */
   static SigningIntent signing(
       String request, KeyPublic key, Scheme scheme, byte[] payload, Instant now) {
@@ -68,7 +93,7 @@ final class Intents {
             .setKeyFingerprint(KeyFingerprint.of(key))
             .setScheme(scheme)
             .setNotAfter(timestamp(now.plus(LIFE)));
-    if (scheme != Scheme.SCHEME_ECDSA_SECP256K1) {
+    if (!SchemeKeys.of(scheme).signsDigests()) {
       // Text, and not of 32 bytes: an Ed25519 message that may be a transaction or its hash is
       // refused.
       intent.setMessage(ByteString.copyFromUtf8("pay " + HexFormat.of().formatHex(payload)));

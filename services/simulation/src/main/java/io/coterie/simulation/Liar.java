@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.trust.Member;
 import java.util.ArrayList;
@@ -35,9 +36,17 @@ final class Liar {
           Lie.CLAIMS_OTHER_RUN,
           Lie.DECLINES_FALSELY);
 
-  private final Chance chance;
+  private final Chance messages;
+  private final Faults faults;
   private final Coverage coverage;
   private final int perMille;
+
+  /** Messages that corrupt parties have sent. */
+  private int sent;
+
+  /** Decides about the message that is being sent. */
+  private Chance chance;
+
   private boolean silent = true;
 
   /** Bodies that corrupt parties have sent or received, the latest last. */
@@ -52,8 +61,10 @@ final class Liar {
   /**
    * @param perMille of 1000 messages so many are lied about
    */
-  Liar(Chance chance, Coverage coverage, int perMille) {
+  Liar(Chance chance, Faults faults, Coverage coverage, int perMille) {
+    this.messages = chance;
     this.chance = chance;
+    this.faults = faults;
     this.coverage = coverage;
     this.perMille = perMille;
   }
@@ -84,6 +95,7 @@ final class Liar {
   /** The bodies that leave in the place of this one. */
   List<byte[]> tells(Member to, byte[] body, boolean broadcast) {
     hears(body);
+    chance = messages.part(Integer.toString(++sent));
     PartyMessage message = parse(body);
     if (message == null) {
       throw new IllegalStateException("a signer sent what does not decode");
@@ -98,12 +110,31 @@ final class Liar {
     return switch (message.getBodyCase()) {
       case ENVELOPE -> envelope(to, body, message.getEnvelope(), broadcast);
       case CLAIM_COUNT, CLAIM_MEMORY -> ledger(body, message);
-      default -> chance.perMille(perMille) ? told(Lie.WITHHOLDS, List.of()) : List.of(body);
+      case REPORT -> report(to, body, message.getReport());
+      default -> lies(Lie.WITHHOLDS) ? told(Lie.WITHHOLDS, List.of()) : List.of(body);
     };
   }
 
+  private boolean lies(Lie lie) {
+    return chance.perMille(perMille) && faults.strikes(lie.label());
+  }
+
+  /** Of a share that it has stored it tells some, and others that it has none. */
+  private List<byte[]> report(Member to, byte[] body, SessionReport report) {
+    boolean ofShare = report.getCompleted().hasKeyPublic() && to.role() == Member.Role.PARTY;
+    Lie lie = ofShare && chance.perMille(700) ? Lie.DECLINES_FALSELY : Lie.WITHHOLDS;
+    if (!lies(lie)) {
+      return List.of(body);
+    }
+    return told(
+        lie,
+        lie == Lie.WITHHOLDS
+            ? List.of()
+            : List.of(PartyNetwork.declined(new SessionId(report.getSessionId())).toByteArray()));
+  }
+
   private List<byte[]> ledger(byte[] body, PartyMessage message) {
-    if (!chance.perMille(perMille)) {
+    if (!lies(Lie.REMEMBERS_OLD)) {
       return List.of(body);
     }
     for (byte[] older : known) {
@@ -118,7 +149,8 @@ final class Liar {
   private List<byte[]> envelope(Member to, byte[] body, SessionEnvelope due, boolean broadcast) {
     ByteString key = due.getEnvelope();
     if (!broadcast || !ofBroadcasts.containsKey(key)) {
-      ofBroadcasts.put(key, chance.perMille(perMille) ? chance.any(OF_ENVELOPES) : null);
+      Lie drawn = chance.any(OF_ENVELOPES);
+      ofBroadcasts.put(key, lies(drawn) ? drawn : null);
     }
     Lie lie = ofBroadcasts.get(key);
     return lie == null ? List.of(body) : lie(lie, to, body, due);

@@ -32,6 +32,8 @@ enum Lie {
   FORGES_INTENT,
   /** The coordinator orders an intent that its requester has signed and may not. */
   ORDERS_FORBIDDEN,
+  /** The coordinator orders a signature in the epoch before the latest, or the one after it. */
+  ORDERS_OTHER_EPOCH,
   /** The coordinator cancels a session that somebody waits for. */
   CANCELS,
   /** The coordinator keeps an order from a party of its signing set. */

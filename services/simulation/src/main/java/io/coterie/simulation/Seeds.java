@@ -9,7 +9,8 @@ import org.jspecify.annotations.Nullable;
 /**
  * The seeds that a test runs, as in {@code services/mpc-core/sim/src/seeds.rs}. A test names its
  * full count. {@code COTERIE_RUNS_PERCENT} says how many per cent of it are run: 1 where it says
- * nothing, as in {@code make test}. {@code RUNS} and {@code SEED} choose runs by hand.
+ * nothing, as in {@code make test}. {@code RUNS} and {@code SEED} choose runs by hand, and {@code
+ * SHRINK=1} with a seed makes its schedule smaller if it fails.
  */
 final class Seeds {
   private Seeds() {}
@@ -22,6 +23,11 @@ final class Seeds {
   /** Whether one seed alone is to be replayed. */
   static boolean replaysOne() {
     return number("SEED") != null && number("RUNS") == null;
+  }
+
+  /** Whether a schedule that fails is to be made as small as it can be. */
+  static boolean shrinks() {
+    return number("SHRINK") != null;
   }
 
   /**

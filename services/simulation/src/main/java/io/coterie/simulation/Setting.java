@@ -3,6 +3,7 @@ package io.coterie.simulation;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -10,17 +11,13 @@ import java.util.TreeSet;
 /**
  * The parties of a schedule, and how hostile its world is.
  *
+ * @param threshold of keys when they are made
  * @param corrupt ids of the parties that lie: fewer than the threshold
- * @param restored id of the one honest party whose store may be put back; 0 for none
+ * @param unsound id of the one honest party whose store may be put back or cloned; 0 for none
+ * @param jumping id of the one sound party whose clock may jump
  * @param networkPerMille of 1000 messages so many meet each fault of the network
  * @param lyingPerMille of 1000 messages of a corrupt party so many are lies
- * @param coordinatorLies whether the coordinator does
- * @param kills whether processes are killed
- * @param fullDisks whether commits fail for a while
- * @param cuts whether members are cut off from each other
- * @param skews whether clocks differ, within what the parties allow for
- * @param restarts whether processes start again and again, after a clean stop too, one party is
- *     away for a time, and clocks are set back by minutes
+ * @param plagues what else the world has
  * @param coordinators replicas that share what they know
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
@@ -29,15 +26,11 @@ record Setting(
     int threshold,
     int parties,
     Set<Integer> corrupt,
-    int restored,
+    int unsound,
+    int jumping,
     int networkPerMille,
     int lyingPerMille,
-    boolean coordinatorLies,
-    boolean kills,
-    boolean fullDisks,
-    boolean cuts,
-    boolean skews,
-    boolean restarts,
+    Set<Plague> plagues,
     int coordinators,
     boolean nativeCore,
     Duration hostile) {
@@ -47,42 +40,13 @@ record Setting(
 
   /** A quiet world of three honest parties. */
   static Setting quiet() {
-    return new Setting(
-        2,
-        3,
-        Set.of(),
-        0,
-        0,
-        0,
-        false,
-        false,
-        false,
-        false,
-        false,
-        false,
-        1,
-        false,
-        Duration.ofSeconds(5));
+    return new Setting(2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, false, Duration.ofSeconds(5));
   }
 
   /** Honest parties that are started anew all the time, and nothing else. */
   static Setting restarting() {
-    return new Setting(
-        2,
-        3,
-        Set.of(),
-        0,
-        0,
-        0,
-        false,
-        false,
-        false,
-        false,
-        false,
-        true,
-        1,
-        false,
-        Duration.ofSeconds(60));
+    Set<Plague> restarts = Set.of(Plague.RESTARTS);
+    return new Setting(2, 3, Set.of(), 0, 1, 0, 0, restarts, 1, false, Duration.ofSeconds(60));
   }
 
   /** As the seed decides. */
@@ -97,23 +61,96 @@ record Setting(
     Collections.shuffle(ids, new java.util.Random(chance.nextLong()));
     int liars = chance.below(threshold);
     Set<Integer> corrupt = new TreeSet<>(ids.subList(0, liars));
-    int restored = chance.perMille(400) ? ids.get(liars) : 0;
+    int unsound = chance.perMille(450) ? ids.get(liars) : 0;
+    int network = chance.perMille(500) ? chance.below(60) : 0;
+    int lying = chance.perMille(700) ? 50 + chance.below(300) : 0;
+    boolean nativeCore = chance.perMille(NATIVE_PER_MILLE);
+    Set<Plague> plagues = EnumSet.noneOf(Plague.class);
+    for (Plague plague : Plague.values()) {
+      if (plague != Plague.RESTARTS
+          && chance.perMille(perMille(plague))
+          && possible(plague, unsound, nativeCore)) {
+        plagues.add(plague);
+      }
+    }
     return new Setting(
         threshold,
         parties,
         corrupt,
-        restored,
-        chance.perMille(500) ? chance.below(60) : 0,
-        chance.perMille(700) ? 50 + chance.below(300) : 0,
-        chance.perMille(700),
-        chance.perMille(500),
-        chance.perMille(200),
-        chance.perMille(300),
-        chance.perMille(300),
-        false,
+        unsound,
+        ids.get(liars + 1),
+        network,
+        lying,
+        plagues,
         chance.perMille(300) ? 2 : 1,
-        chance.perMille(NATIVE_PER_MILLE),
+        nativeCore,
         Duration.ofSeconds(10 + chance.below(20)));
+  }
+
+  private static int perMille(Plague plague) {
+    return switch (plague) {
+      case LYING_COORDINATOR -> 700;
+      case KILLS -> 500;
+      case FULL_DISKS -> 200;
+      case CUTS, SKEWS -> 300;
+      case JUMPS -> 150;
+      case HOLDS -> 200;
+      case PUT_BACK -> 850;
+      case CLONES -> 300;
+      case RESTARTS -> 0;
+    };
+  }
+
+  private static boolean possible(Plague plague, int unsound, boolean nativeCore) {
+    return switch (plague) {
+      case PUT_BACK -> unsound != 0;
+      // Two copies say two things in one round, for which the core that ships names a party.
+      case CLONES -> unsound != 0 && !nativeCore;
+      default -> true;
+    };
+  }
+
+  /** The same without one kind of trouble. */
+  Setting without(Plague plague) {
+    Set<Plague> fewer = EnumSet.noneOf(Plague.class);
+    fewer.addAll(plagues);
+    fewer.remove(plague);
+    return with(networkPerMille, lyingPerMille, fewer, nativeCore, hostile);
+  }
+
+  /** The same with other numbers of faults and lies. */
+  Setting withFaults(int network, int lying) {
+    return with(network, lying, plagues, nativeCore, hostile);
+  }
+
+  /** The same with another hostile time. */
+  Setting lasting(Duration time) {
+    return with(networkPerMille, lyingPerMille, plagues, nativeCore, time);
+  }
+
+  /** The same without cryptography. */
+  Setting withFastCore() {
+    return with(networkPerMille, lyingPerMille, plagues, false, hostile);
+  }
+
+  private Setting with(
+      int network, int lying, Set<Plague> trouble, boolean realCore, Duration time) {
+    return new Setting(
+        threshold,
+        parties,
+        corrupt,
+        unsound,
+        jumping,
+        network,
+        lying,
+        trouble,
+        coordinators,
+        realCore,
+        time);
+  }
+
+  boolean has(Plague plague) {
+    return plagues.contains(plague);
   }
 
   boolean isCorrupt(int party) {
@@ -122,6 +159,6 @@ record Setting(
 
   /** Keeps what it has stored, and follows the rules. */
   boolean isSound(int party) {
-    return !isCorrupt(party) && party != restored;
+    return !isCorrupt(party) && party != unsound;
   }
 }

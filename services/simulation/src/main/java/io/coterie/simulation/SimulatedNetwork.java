@@ -49,6 +49,7 @@ final class SimulatedNetwork {
   private final Timeline timeline;
   private final Roster roster;
   private final Chance chance;
+  private final Faults faults;
   private final Coverage coverage;
   private final Tap tap;
   private final Map<String, Link> links = new HashMap<>();
@@ -61,16 +62,24 @@ final class SimulatedNetwork {
   private static final class Link {
     final Chance chance;
     long lastArrivalNanos;
+    int messages;
 
     Link(Chance chance) {
       this.chance = chance;
     }
+
+    /** The fate of the next message, by a stream of its own. */
+    Chance fate() {
+      return chance.part(Integer.toString(++messages));
+    }
   }
 
-  SimulatedNetwork(Timeline timeline, Roster roster, Chance chance, Coverage coverage, Tap tap) {
+  SimulatedNetwork(
+      Timeline timeline, Roster roster, Chance chance, Faults faults, Coverage coverage, Tap tap) {
     this.timeline = timeline;
     this.roster = roster;
     this.chance = chance;
+    this.faults = faults;
     this.coverage = coverage;
     this.tap = tap;
   }
@@ -100,42 +109,41 @@ final class SimulatedNetwork {
 
   private void transmit(
       Endpoint sender, Member to, byte[] body, boolean broadcast, @Nullable String traceparent) {
+    String way = sender.self.name() + ">" + to.name();
     for (byte[] leaving : tap.sent(sender.self, to, body, broadcast)) {
-      Link link =
-          links.computeIfAbsent(
-              sender.self.name() + ">" + to.name(), name -> new Link(chance.part(name)));
-      if (cut.contains(sender.self.name() + ">" + to.name())) {
-        hit(Fault.CUT_OFF);
-        continue;
-      }
-      if (link.chance.perMille(faultsPerMille)) {
-        hit(Fault.DROPPED);
-        continue;
-      }
-      carry(link, sender.self, to, leaving, broadcast, traceparent);
-      if (link.chance.perMille(faultsPerMille)) {
-        hit(Fault.DUPLICATED);
-        carry(link, sender.self, to, leaving, broadcast, traceparent);
+      Link link = link(way);
+      Chance fate = link.fate();
+      if (cut.contains(way)) {
+        coverage.count("fault " + Fault.CUT_OFF);
+      } else if (!hit(fate, Fault.DROPPED, way)) {
+        carry(link, fate, sender.self, to, leaving, broadcast, traceparent);
+        if (hit(fate, Fault.DUPLICATED, way)) {
+          carry(link, fate, sender.self, to, leaving, broadcast, traceparent);
+        }
       }
     }
   }
 
+  private Link link(String way) {
+    return links.computeIfAbsent(way, name -> new Link(chance.part(name)));
+  }
+
   private void carry(
       Link link,
+      Chance fate,
       Member from,
       Member to,
       byte[] body,
       boolean broadcast,
       @Nullable String traceparent) {
-    long latency = link.chance.between(MIN_LATENCY_NANOS, MAX_LATENCY_NANOS);
-    if (link.chance.perMille(faultsPerMille)) {
-      hit(Fault.DELAYED);
-      latency += link.chance.between(0, MAX_DELAY_NANOS);
+    String way = from.name() + ">" + to.name();
+    long latency = fate.between(MIN_LATENCY_NANOS, MAX_LATENCY_NANOS);
+    long delay = fate.between(0, MAX_DELAY_NANOS);
+    if (hit(fate, Fault.DELAYED, way)) {
+      latency += delay;
     }
     long at = timeline.nanos() + latency;
-    if (link.chance.perMille(faultsPerMille)) {
-      hit(Fault.REORDERED);
-    } else {
+    if (!hit(fate, Fault.REORDERED, way)) {
       at = Math.max(at, link.lastArrivalNanos);
       link.lastArrivalNanos = at;
     }
@@ -158,8 +166,13 @@ final class SimulatedNetwork {
     }
   }
 
-  private void hit(Fault fault) {
+  /** Whether a fault hits a message. */
+  private boolean hit(Chance fate, Fault fault, String way) {
+    if (!fate.perMille(faultsPerMille) || !faults.strikes(fault + " " + way)) {
+      return false;
+    }
     coverage.count("fault " + fault);
+    return true;
   }
 
   private final class Endpoint implements SecureChannel {
@@ -225,11 +238,7 @@ final class SimulatedNetwork {
         return CompletableFuture.failedFuture(
             new ChannelException(ChannelException.Cause.CLOSED, "the process is gone"));
       }
-      if (links
-          .computeIfAbsent(self.name(), name -> new Link(chance.part(name)))
-          .chance
-          .perMille(faultsPerMille)) {
-        hit(Fault.UNAVAILABLE);
+      if (hit(link(self.name()).fate(), Fault.UNAVAILABLE, self.name())) {
         return CompletableFuture.failedFuture(
             new ChannelException(ChannelException.Cause.UNAVAILABLE, "messaging is away"));
       }

@@ -3,6 +3,8 @@ package io.coterie.simulation;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.PayloadKind;
+import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.signer.channel.ChannelNetwork;
@@ -15,9 +17,13 @@ import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
+import io.coterie.signer.storage.Backup;
+import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
@@ -62,7 +68,11 @@ final class SimulatedParty {
   private static final RequesterRule RULE =
       new RequesterRule(
           List.of(new Glob("keys/sim-*")),
-          EnumSet.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_ED25519),
+          EnumSet.of(
+              Scheme.SCHEME_BLS12381,
+              Scheme.SCHEME_ECDSA_SECP256K1,
+              Scheme.SCHEME_ED25519,
+              Scheme.SCHEME_BIP340_SECP256K1),
           true,
           true,
           true,
@@ -79,13 +89,25 @@ final class SimulatedParty {
 
   private final World world;
   private final int id;
+  private final String name;
   private final Member self;
+  private final Path parent;
   private final Path folder;
   private final Chance chance;
   private final List<Path> copies = new ArrayList<>();
   private final Map<Member, ClaimCount> stated = new HashMap<>();
   private int incarnations;
   private int failedCommits;
+
+  /** The first request id that may be claimed, by what is on disk; empty if there is none. */
+  private String fence = "";
+
+  /** The same of each copy. */
+  private final List<String> fences = new ArrayList<>();
+
+  /** Whether {@code restore} has marked the store, and no process has opened it since. */
+  private boolean marked;
+
   private @Nullable Incarnation current;
 
   /** By how much its clock differs from the timeline. */
@@ -100,12 +122,28 @@ final class SimulatedParty {
       WatchedCore core,
       Runnable closeCore) {}
 
-  SimulatedParty(World world, int id, Path folder) {
+  /**
+   * @param name of its processes; the roster's, but for a twin
+   * @param parent of the folders of all
+   */
+  SimulatedParty(World world, int id, String name, Path parent) {
     this.world = world;
     this.id = id;
-    this.folder = folder;
+    this.name = name;
+    this.parent = parent;
+    this.folder = parent.resolve(name);
     this.self = world.network().roster().byPartyId(id).orElseThrow();
-    this.chance = world.chance().part(self.name());
+    this.chance = world.chance().part(name);
+  }
+
+  /** The same party with a copy of what is on its disk now; it does not run yet. */
+  SimulatedParty twin(int number) {
+    SimulatedParty twin = new SimulatedParty(world, id, name + "-twin-" + number, parent);
+    copy(folder, twin.folder);
+    twin.clockOffset = clockOffset;
+    twin.fence = fence;
+    world.checker().cloned(id);
+    return twin;
   }
 
   int id() {
@@ -129,6 +167,23 @@ final class SimulatedParty {
     return running().store();
   }
 
+  /** The first request id that may be claimed here since a restore; empty if there was none. */
+  String fence() {
+    return fence;
+  }
+
+  /** Whether the operator holds a key here. */
+  boolean holds(String key) {
+    return store().holds().all().stream()
+        .map(hold -> hold.scope().text())
+        .anyMatch(scope -> scope.equals(key) || scope.equals("installation"));
+  }
+
+  /** Whether a share that a session made is on disk. */
+  boolean hasShareOf(ByteString session) {
+    return store().shares().ofSession(new SessionId(session)).isPresent();
+  }
+
   /** The disk of the process that runs. */
   SimulatedDisk disk() {
     return running().disk();
@@ -143,7 +198,7 @@ final class SimulatedParty {
   private Incarnation running() {
     Incarnation now = current;
     if (now == null) {
-      throw new IllegalStateException(self.name() + " does not run");
+      throw new IllegalStateException(name + " does not run");
     }
     return now;
   }
@@ -182,12 +237,24 @@ final class SimulatedParty {
     PartyStore store =
         PartyStore.open(folder, self.name(), clock, (_, _) -> {}, () -> disk, means.part("ledger"));
     disk.opened();
+    if (marked) {
+      marked = false;
+      String here = RequestId.first(clock.instant());
+      fence = here.compareTo(fence) > 0 ? here : fence;
+    }
     SimulatedPool pool =
         new SimulatedPool(world.timeline(), means.part("pool"), LIMITS.combineDelay());
     SecureChannel channel = world.network().channel(self);
     Observed telemetry = new Observed(world.coverage());
     ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry);
-    Cores.Opened opened = world.cores().open(id, means.part("core"));
+    Cores.Opened opened =
+        world
+            .cores()
+            .open(
+                id,
+                mutant == Mutant.REPEATS_ONE_TIME_VALUES
+                    ? world.chance().part(self.name()).part("core")
+                    : means.part("core"));
     WatchedCore core = new WatchedCore(Weakened.core(opened.core(), mutant), world.checker(), this);
     current = new Incarnation(disk, store, pool, channel, core, opened.close());
     SessionService service =
@@ -199,7 +266,7 @@ final class SimulatedParty {
                     Weakened.claims(store.claims(), mutant),
                     Weakened.shares(store.shares(), mutant),
                     Weakened.shown(store.shownClaims(), mutant),
-                    store.holds()),
+                    mutant == Mutant.IGNORES_HOLDS ? List::of : store.holds()),
                 core,
                 store.audit(),
                 telemetry,
@@ -208,7 +275,7 @@ final class SimulatedParty {
             pool);
     network.deliverTo(service);
     channel.start();
-    world.trace().line(self.name() + " starts");
+    world.trace().line(name + " starts");
   }
 
   /**
@@ -219,7 +286,7 @@ final class SimulatedParty {
     Incarnation gone = running();
     current = null;
     failedCommits += gone.disk().failures();
-    world.trace().line(self.name() + " is killed");
+    world.trace().line(name + " is killed");
     gone.disk().kill();
     gone.pool().close();
     gone.channel().close();
@@ -250,18 +317,83 @@ final class SimulatedParty {
     Path copy = folder.resolveSibling(folder.getFileName() + "-copy-" + copies.size());
     copy(folder, copy);
     copies.add(copy);
+    fences.add(fence);
   }
 
   boolean hasCopies() {
     return !copies.isEmpty();
   }
 
-  /** Puts an older copy in the place of the store. The party does not run. */
-  void putBack() {
-    int which = chance.below(copies.size());
-    copy(copies.get(which), folder);
-    world.trace().line(self.name() + " has its store of copy " + which);
+  /**
+   * Puts an older copy in the place of the store. The party does not run.
+   *
+   * @param own says which
+   * @param byRestore whether the operator restores a backup, or somebody moves files
+   */
+  void putBack(Chance own, boolean byRestore) {
+    int which = own.below(copies.size());
+    fence = fences.get(which);
+    if (byRestore) {
+      restore(copies.get(which));
+      marked = true;
+    } else {
+      copy(copies.get(which), folder);
+    }
+    world
+        .trace()
+        .line(name + (byRestore ? " is restored from copy " : " has its store of copy ") + which);
     world.checker().putBack(id, claimed());
+  }
+
+  /** As the commands {@code backup} and {@code restore} do. */
+  private void restore(Path copy) {
+    try {
+      Files.write(copy.resolve(Backup.DATA_KEY), new byte[0]);
+      ByteArrayOutputStream zip = new ByteArrayOutputStream();
+      Backup.write(copy, zip);
+      for (Path old : files(folder)) {
+        Files.delete(old);
+      }
+      Backup.restore(new ByteArrayInputStream(zip.toByteArray()), folder);
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+  }
+
+  // ---- its operator ----------------------------------------------------------------------------
+
+  /** Holds the orders of a key; soon. */
+  void hold(String key) {
+    ask(OperatorRequests.Kind.HOLD, key);
+  }
+
+  /** Ends that; soon. */
+  void lift(String key) {
+    ask(OperatorRequests.Kind.LIFT, key);
+  }
+
+  /** Ends every hold; soon. */
+  void liftAll() {
+    // Also one that was asked for and is not done, or came back with a copy.
+    try {
+      for (Path file : files(folder)) {
+        if (file.getFileName().toString().startsWith("hold-")) {
+          Files.delete(file);
+        }
+      }
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
+    store().holds().all().forEach(hold -> lift(hold.scope().text()));
+  }
+
+  private void ask(OperatorRequests.Kind kind, String key) {
+    try {
+      PartyStore.createFolder(folder);
+      new OperatorRequests(folder).ask(new OperatorRequests.Request(kind, key, "simulated"));
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   private Set<ByteString> claimed() {

@@ -15,6 +15,10 @@ public final class Simulation {
   /** In memory where there is such a folder: its fsync costs nothing. */
   private static final Path MEMORY = Path.of("/dev/shm");
 
+  static {
+    KnownSignatures.use();
+  }
+
   private Simulation() {}
 
   /**
@@ -23,8 +27,10 @@ public final class Simulation {
    * @param violations of what the threat model promises; empty if there is none
    * @param trace a number for everything that happened
    * @param events how many things happened
+   * @param faults the faults, lies and deeds of the coordinator among them
    */
-  public record Outcome(long seed, List<String> violations, long trace, long events) {}
+  public record Outcome(
+      long seed, List<String> violations, long trace, long events, List<String> faults) {}
 
   /**
    * Runs the schedule of a seed.
@@ -33,18 +39,32 @@ public final class Simulation {
    * @param out where every step is printed; null to print none
    */
   static Outcome run(long seed, Mutant mutant, Coverage coverage, @Nullable PrintStream out) {
-    return run(seed, Setting.of(Chance.of(seed).part("setting")), mutant, coverage, out);
+    return run(seed, setting(seed), mutant, Faults.all(), coverage, out);
+  }
+
+  /** The setting of a seed. */
+  static Setting setting(long seed) {
+    return Setting.of(Chance.of(seed).part("setting"));
   }
 
   static Outcome run(
-      long seed, Setting setting, Mutant mutant, Coverage coverage, @Nullable PrintStream out) {
+      long seed,
+      Setting setting,
+      Mutant mutant,
+      Faults faults,
+      Coverage coverage,
+      @Nullable PrintStream out) {
     Path folder = folder();
     try {
-      World world = new World(seed, setting, mutant, folder, out);
+      World world = new World(seed, setting, mutant, faults, folder, out);
       world.run();
       coverage.add(world.coverage());
       return new Outcome(
-          seed, world.checker().violations(), world.trace().hash(), world.timeline().happened());
+          seed,
+          world.checker().violations(),
+          world.trace().hash(),
+          world.timeline().happened(),
+          faults.happened());
     } catch (RuntimeException e) {
       throw new IllegalStateException("seed " + seed, e);
     } finally {

@@ -66,8 +66,7 @@ final class WatchedCore implements ProtocolCore {
     }
 
     private Step watched(Step step) {
-      step.getOutgoingList()
-          .forEach(message -> checker.made(party, message.getEnvelope(), message.getRound()));
+      step.getOutgoingList().forEach(message -> checker.made(party, message));
       return step;
     }
 

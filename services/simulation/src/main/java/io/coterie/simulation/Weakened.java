@@ -2,16 +2,17 @@ package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.mpc.MpcCore;
+import io.coterie.mpc.MpcSession;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
-import io.coterie.platform.ledger.LedgerHead;
-import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
@@ -21,27 +22,23 @@ import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ClaimLedger.Claim;
+import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.order.PolicyGate;
-import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
-import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
-import io.coterie.signer.share.KeyTrouble;
 import io.coterie.trust.Member;
-import io.coterie.trust.Roster;
-import java.time.Duration;
-import java.util.Collection;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionStage;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
@@ -71,310 +68,300 @@ final class Weakened {
     }
   }
 
+  // ---- claims ----------------------------------------------------------------------------------
+
   static ClaimLedger claims(ClaimLedger claims, Mutant mutant) {
+    Map<String, Port.Instead> instead = ofClaims(mutant);
+    return instead.isEmpty() ? claims : Port.with(ClaimLedger.class, claims, instead);
+  }
+
+  private static Map<String, Port.Instead> ofClaims(Mutant mutant) {
     return switch (mutant) {
-      case CLAIMS_TWICE, FORGETS_REQUESTS, BINDS_NOTHING, CLAIMS_BEFORE_DISK ->
-          new Claims(claims, mutant, new HashSet<>());
-      default -> claims;
+      case CLAIMS_TWICE -> claimed(Outcome.SESSION_REPLAYED);
+      case FORGETS_REQUESTS -> claimed(Outcome.REQUEST_ID_REUSED);
+      case IGNORES_FENCE -> claimed(Outcome.FENCED);
+      case BINDS_NOTHING ->
+          Map.of(
+              "claimOnce",
+              (real, given) ->
+                  real.<Outcome>later(unbound((Claim) given[0]), given[1])
+                      .thenApply(was -> instead(was, Outcome.REQUEST_BOUND)));
+      case BELIEVES_FAILED_COMMITS ->
+          both((real, given) -> real.<Outcome>later(given).exceptionally(_ -> Outcome.CLAIMED));
+      case CLAIMS_BEFORE_DISK -> {
+        Set<SessionId> known = new HashSet<>();
+        yield both(
+            (real, given) -> {
+              Object outcome = real.call(given);
+              SessionId session =
+                  given[0] instanceof Claim claim ? claim.session() : (SessionId) given[0];
+              return known.add(session)
+                  ? CompletableFuture.completedFuture(Outcome.CLAIMED)
+                  : outcome;
+            });
+      }
+      case AUDITS_NO_SESSION ->
+          Map.of(
+              "claimOnce",
+              (real, given) -> {
+                AuditEvent event = (AuditEvent) given[1];
+                return real.call(
+                    given[0],
+                    AuditEvent.of(event.actor(), event.action(), event.outcome(), Map.of()));
+              });
+      case DECLINES_IN_WORDS ->
+          Map.of("decline", (_, _) -> CompletableFuture.completedFuture(true));
+      default -> Map.of();
     };
   }
 
-  static KeyShareStore shares(KeyShareStore shares, Mutant mutant) {
-    return mutant == Mutant.ERASES_EXCLUSIONS ? new Shares(shares) : shares;
+  private static Map<String, Port.Instead> both(Port.Instead instead) {
+    return Map.of("claimOnce", instead, "claimSession", instead);
   }
+
+  /** A claim that is refused for one reason counts as claimed. */
+  private static Map<String, Port.Instead> claimed(Outcome refused) {
+    return both(
+        (real, given) -> real.<Outcome>later(given).thenApply(was -> instead(was, refused)));
+  }
+
+  private static Outcome instead(Outcome was, Outcome of) {
+    return was == of ? Outcome.CLAIMED : was;
+  }
+
+  private static Claim unbound(Claim claim) {
+    return new Claim(
+        claim.session(),
+        claim.requester(),
+        claim.requestId(),
+        claim.intentDigest(),
+        null,
+        null,
+        claim.multiplication(),
+        claim.signedIntent(),
+        claim.again());
+  }
+
+  // ---- shares ----------------------------------------------------------------------------------
+
+  static KeyShareStore shares(KeyShareStore shares, Mutant mutant) {
+    Map<String, Port.Instead> instead = ofShares(mutant);
+    return instead.isEmpty() ? shares : Port.with(KeyShareStore.class, shares, instead);
+  }
+
+  private static Map<String, Port.Instead> ofShares(Mutant mutant) {
+    return switch (mutant) {
+      case ERASES_EXCLUSIONS -> {
+        Map<String, Set<Integer>> excluded = new HashMap<>();
+        yield Map.of(
+            "excluded",
+            (real, given) -> {
+              Set<Integer> all = ids(real.call(given));
+              all.addAll(excluded.getOrDefault(given[0], Set.of()));
+              return all;
+            },
+            "exclude",
+            (_, given) -> {
+              KeyShareStore.Exclusion exclusion = (KeyShareStore.Exclusion) given[0];
+              excluded
+                  .computeIfAbsent(exclusion.key(), _ -> new HashSet<>())
+                  .addAll(exclusion.parties());
+              return CompletableFuture.completedFuture(true);
+            });
+      }
+      case MEETS_EXCLUDED ->
+          Map.of(
+              "excluded",
+              (real, given) -> {
+                Set<Integer> all = ids(real.call(given));
+                all.removeIf(party -> party > 0);
+                return all;
+              });
+      case IGNORES_OWN_ROLLBACK ->
+          Map.of(
+              "excluded",
+              (real, given) -> {
+                Set<Integer> all = ids(real.call(given));
+                all.remove(KeyShareStore.ITSELF);
+                return all;
+              });
+      case TELLS_OF_SHARES_EARLY -> {
+        Port.Instead early =
+            (real, given) -> {
+              real.call(given);
+              return CompletableFuture.completedFuture(true);
+            };
+        yield Map.of("storeProvisional", early, "storeNext", early);
+      }
+      case USES_SHARES_EARLY -> {
+        Port.Instead used = (real, given) -> share(real.call(given)).map(Weakened::used);
+        yield Map.of("find", used, "pending", used);
+      }
+      case USES_OLD_SHARES -> {
+        Map<Object, KeyShare> first = new HashMap<>();
+        Port.Instead old =
+            (real, given) -> {
+              Optional<KeyShare> found = share(real.call(given));
+              found
+                  .filter(share -> share.state() == KeyShare.State.ACTIVE)
+                  .ifPresent(share -> first.putIfAbsent(given[0], share));
+              return Optional.ofNullable(first.get(given[0])).or(() -> found);
+            };
+        yield Map.of("find", old);
+      }
+      case LOSES_ABANDONED_SHARES ->
+          Map.of(
+              "activate",
+              (real, given) ->
+                  ((KeyShare) given[0]).state() == KeyShare.State.ABANDONED
+                      ? CompletableFuture.completedFuture(false)
+                      : real.call(given));
+      default -> Map.of();
+    };
+  }
+
+  @SuppressWarnings("unchecked")
+  private static Set<Integer> ids(@Nullable Object answer) {
+    return new HashSet<>((Set<Integer>) Objects.requireNonNull(answer));
+  }
+
+  @SuppressWarnings("unchecked")
+  private static Optional<KeyShare> share(@Nullable Object answer) {
+    return (Optional<KeyShare>) Objects.requireNonNull(answer);
+  }
+
+  /** As if every party had stored its own. */
+  private static KeyShare used(KeyShare share) {
+    return share.state() == KeyShare.State.ACTIVE ? share : share.activated(share.certificate());
+  }
+
+  // ---- ledgers of peers ------------------------------------------------------------------------
 
   static ShownClaims shown(ShownClaims shown, Mutant mutant) {
-    return mutant == Mutant.FORGETS_LEDGERS ? new Lenient(shown) : shown;
+    return mutant == Mutant.FORGETS_LEDGERS
+        ? Port.with(
+            ShownClaims.class,
+            shown,
+            // Of a peer; of this party's own ledger it is another argument.
+            Map.of(
+                "wentBack",
+                (real, given) ->
+                    given[0] instanceof Integer
+                        ? CompletableFuture.completedFuture(List.<String>of())
+                        : real.call(given)))
+        : shown;
   }
 
-  private record Claims(ClaimLedger claims, Mutant mutant, Set<SessionId> known)
-      implements ClaimLedger {
-    private CompletionStage<Outcome> weaken(SessionId session, CompletionStage<Outcome> outcome) {
-      return switch (mutant) {
-        case CLAIMS_TWICE -> outcome.thenApply(was -> instead(was, Outcome.SESSION_REPLAYED));
-        case FORGETS_REQUESTS -> outcome.thenApply(was -> instead(was, Outcome.REQUEST_ID_REUSED));
-        case BINDS_NOTHING -> outcome.thenApply(was -> instead(was, Outcome.REQUEST_BOUND));
-        default ->
-            known.add(session) ? CompletableFuture.completedFuture(Outcome.CLAIMED) : outcome;
-      };
-    }
+  // ---- the network -----------------------------------------------------------------------------
 
-    private static Outcome instead(Outcome was, Outcome of) {
-      return was == of ? Outcome.CLAIMED : was;
-    }
-
-    @Override
-    public CompletionStage<Outcome> claimOnce(Claim claim, AuditEvent accepted) {
-      Claim weaker =
-          mutant == Mutant.BINDS_NOTHING
-              ? new Claim(
-                  claim.session(),
-                  claim.requester(),
-                  claim.requestId(),
-                  claim.intentDigest(),
-                  null,
-                  null,
-                  claim.multiplication(),
-                  claim.signedIntent(),
-                  claim.again())
-              : claim;
-      return weaken(claim.session(), claims.claimOnce(weaker, accepted));
-    }
-
-    @Override
-    public CompletionStage<Outcome> claimSession(
-        SessionId session, String account, @Nullable Multiplication multiplication) {
-      return weaken(session, claims.claimSession(session, account, multiplication));
-    }
-
-    @Override
-    public void multiplied(SessionId session) {
-      claims.multiplied(session);
-    }
-
-    @Override
-    public LedgerPosition position() {
-      return claims.position();
-    }
-
-    @Override
-    public boolean remembers(LedgerPosition position) {
-      return claims.remembers(position);
-    }
-
-    @Override
-    public CompletionStage<Boolean> decline(
-        SessionId session, String account, @Nullable String requestId) {
-      return claims.decline(session, account, requestId);
-    }
-
-    @Override
-    public List<Binding> bindings(int limit) {
-      return claims.bindings(limit);
-    }
-
-    @Override
-    public Room room() {
-      return claims.room();
-    }
-
-    @Override
-    public void noteOutside() {
-      claims.noteOutside();
-    }
-
-    @Override
-    public void forgetRequests(Duration running) {
-      claims.forgetRequests(running);
-    }
-  }
-
-  /** Holds nothing against a peer whose store went back. */
-  private record Lenient(ShownClaims claims) implements ShownClaims {
-    @Override
-    public List<ShownClaims.Shown> shown() {
-      return claims.shown();
-    }
-
-    @Override
-    public CompletionStage<Boolean> show(ShownClaims.Shown peer) {
-      return claims.show(peer);
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(int party) {
-      return CompletableFuture.completedFuture(List.of());
-    }
-
-    @Override
-    public CompletionStage<List<String>> wentBack(LedgerHead forgotten) {
-      return claims.wentBack(forgotten);
-    }
-  }
-
-  /** Answers a peer's statement with that statement. */
+  /**
+   * @param latest statement of a peer about its ledger; null before the first
+   */
   static PartyNetwork network(
       PartyNetwork network, Mutant mutant, Function<Member, @Nullable ClaimCount> latest) {
-    return mutant == Mutant.FORGETS_LEDGERS ? new Echo(network, latest) : network;
+    return switch (mutant) {
+      // It answers a statement with that statement.
+      case FORGETS_LEDGERS ->
+          Port.with(
+              PartyNetwork.class,
+              network,
+              Map.of(
+                  "send",
+                  (real, given) -> {
+                    ClaimCount stated = latest.apply((Member) given[0]);
+                    return ((PartyMessage) given[1]).hasClaimMemory() && stated != null
+                        ? real.call(given[0], remembered(stated), given[2])
+                        : real.call(given);
+                  }));
+      case LEAKS_PRIVATE ->
+          Port.with(
+              PartyNetwork.class,
+              network,
+              Map.of(
+                  "send",
+                  (real, given) -> {
+                    if (((PartyMessage) given[1]).hasEnvelope()) {
+                      for (Member member : network.roster().members()) {
+                        if (!member.equals(network.self())) {
+                          real.call(member, given[1], given[2]);
+                        }
+                      }
+                      return null;
+                    }
+                    return real.call(given);
+                  }));
+      default -> network;
+    };
   }
 
-  private record Echo(PartyNetwork network, Function<Member, @Nullable ClaimCount> latest)
-      implements PartyNetwork {
-    @Override
-    public Roster roster() {
-      return network.roster();
-    }
-
-    @Override
-    public Member self() {
-      return network.self();
-    }
-
-    @Override
-    public Set<Member> reachable() {
-      return network.reachable();
-    }
-
-    @Override
-    public void broadcast(
-        Collection<Member> recipients, PartyMessage message, @Nullable String traceparent) {
-      network.broadcast(recipients, message, traceparent);
-    }
-
-    @Override
-    public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
-      ClaimCount stated = latest.apply(recipient);
-      boolean answers = message.hasClaimMemory() && stated != null;
-      network.send(
-          recipient,
-          answers
-              ? PartyMessage.newBuilder()
-                  .setClaimMemory(ClaimMemory.newBuilder().addRemembered(stated))
-                  .build()
-              : message,
-          traceparent);
-    }
+  private static PartyMessage remembered(ClaimCount stated) {
+    return PartyMessage.newBuilder()
+        .setClaimMemory(ClaimMemory.newBuilder().addRemembered(stated))
+        .build();
   }
+
+  // ---- the core --------------------------------------------------------------------------------
 
   static ProtocolCore core(ProtocolCore core, Mutant mutant) {
-    return mutant == Mutant.CONVICTS_FOR_DUPLICATES ? new Core(core) : core;
+    return mutant == Mutant.CONVICTS_FOR_DUPLICATES
+        ? Port.with(
+            ProtocolCore.class,
+            core,
+            Map.of(
+                "start",
+                (real, given) ->
+                    Port.with(
+                        ProtocolCore.Run.class,
+                        (ProtocolCore.Run) Objects.requireNonNull(real.call(given)),
+                        Map.of("handle", Weakened::convict))))
+        : core;
   }
 
-  private record Core(ProtocolCore core) implements ProtocolCore {
-    @Override
-    public Run start(SessionConfig config, ByteString sealedShare) throws RefusedException {
-      Run run = core.start(config, sealedShare);
-      return new Run() {
-        @Override
-        public Step firstStep() {
-          return run.firstStep();
-        }
-
-        @Override
-        public Step handle(int sender, byte[] envelope) {
-          Step step = run.handle(sender, envelope);
-          return step.getDropped().getReason() == RejectReason.REJECT_REASON_DUPLICATE
-              ? Step.newBuilder().setAbort(convicts(sender)).build()
-              : step;
-        }
-
-        @Override
-        public void close() {
-          run.close();
-        }
-      };
-    }
-
-    private static Abort convicts(int sender) {
-      return Abort.newBuilder()
-          .setRound(1)
-          .setCause(AbortCause.ABORT_CAUSE_EQUIVOCATION)
-          .addCulprits(sender)
-          .setAdvice(Advice.ADVICE_EXCLUDE_PARTY)
-          .build();
-    }
-
-    @Override
-    public void discardPresignature(ByteString id) {
-      core.discardPresignature(id);
-    }
-
-    @Override
-    public ByteString signStatement(ByteString statement) {
-      return core.signStatement(statement);
-    }
+  private static @Nullable Object convict(Port.Real real, Object[] given) {
+    Step step = (Step) Objects.requireNonNull(real.call(given));
+    return step.getDropped().getReason() == RejectReason.REJECT_REASON_DUPLICATE
+        ? Step.newBuilder().setAbort(convicts((Integer) given[0])).build()
+        : step;
   }
 
-  private static final class Shares implements KeyShareStore {
-    private final KeyShareStore shares;
-    private final Map<String, Set<Integer>> excluded = new HashMap<>();
+  private static Abort convicts(int sender) {
+    return Abort.newBuilder()
+        .setRound(1)
+        .setCause(AbortCause.ABORT_CAUSE_EQUIVOCATION)
+        .addCulprits(sender)
+        .setAdvice(Advice.ADVICE_EXCLUDE_PARTY)
+        .build();
+  }
 
-    Shares(KeyShareStore shares) {
-      this.shares = shares;
-    }
+  /** The core of a coordinator. */
+  static MpcCore observer(MpcCore core, Mutant mutant) {
+    return mutant == Mutant.COMBINES_EARLY
+        ? Port.with(
+            MpcCore.class,
+            core,
+            Map.of(
+                "observe",
+                (real, given) ->
+                    Port.with(
+                        MpcSession.class,
+                        (MpcSession) Objects.requireNonNull(real.call(given)),
+                        Map.of(
+                            "handle",
+                            (heard, envelope) ->
+                                combined(
+                                    (SessionConfig) given[0],
+                                    (Step) Objects.requireNonNull(heard.call(envelope)))))))
+        : core;
+  }
 
-    @Override
-    public Set<Integer> excluded(String key) {
-      Set<Integer> all = new HashSet<>(shares.excluded(key));
-      all.addAll(excluded.getOrDefault(key, Set.of()));
-      return all;
-    }
-
-    @Override
-    public CompletionStage<Boolean> exclude(Exclusion exclusion) {
-      excluded.computeIfAbsent(exclusion.key(), _ -> new HashSet<>()).addAll(exclusion.parties());
-      return CompletableFuture.completedFuture(true);
-    }
-
-    @Override
-    public Optional<KeyShare> find(String key) {
-      return shares.find(key);
-    }
-
-    @Override
-    public Optional<KeyShare> pending(String key) {
-      return shares.pending(key);
-    }
-
-    @Override
-    public List<KeyShare> undecided() {
-      return shares.undecided();
-    }
-
-    @Override
-    public boolean keepsAnother(KeyShare share) {
-      return shares.keepsAnother(share);
-    }
-
-    @Override
-    public Optional<KeyShare> ofSession(SessionId session) {
-      return shares.ofSession(session);
-    }
-
-    @Override
-    public Set<Integer> decliners(String key) {
-      return shares.decliners(key);
-    }
-
-    @Override
-    public CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed) {
-      return shares.storeProvisional(share, completed);
-    }
-
-    @Override
-    public CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed) {
-      return shares.storeNext(share, dealt, completed);
-    }
-
-    @Override
-    public CompletionStage<Boolean> decline(String key, SessionId session) {
-      return shares.decline(key, session);
-    }
-
-    @Override
-    public CompletionStage<Boolean> abandon(KeyShare share, int decliner, AuditEvent abandoned) {
-      return shares.abandon(share, decliner, abandoned);
-    }
-
-    @Override
-    public CompletionStage<Boolean> activate(
-        KeyShare share, Certificate proof, AuditEvent activated) {
-      return shares.activate(share, proof, activated);
-    }
-
-    @Override
-    public CompletionStage<Boolean> unfreeze(String key) {
-      return shares.unfreeze(key);
-    }
-
-    @Override
-    public List<KeyTrouble> troubles() {
-      return shares.troubles();
-    }
-
-    @Override
-    public void housekeep() {
-      shares.housekeep();
-    }
+  private static Step combined(SessionConfig config, Step step) {
+    return step.hasWaiting()
+        ? Step.newBuilder()
+            .setDone(
+                Done.newBuilder()
+                    .setSignature(
+                        ByteString.copyFrom(Identities.hash(config.getPayload().toByteArray()))))
+            .build()
+        : step;
   }
 }

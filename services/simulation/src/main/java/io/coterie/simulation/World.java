@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
@@ -13,10 +14,9 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +28,7 @@ final class World implements SimulatedNetwork.Tap {
   static final String BLS_KEY = "keys/sim-bls";
   static final String ECDSA_KEY = "keys/sim-ecdsa";
   static final String ED25519_KEY = "keys/sim-ed25519";
+  static final String BIP340_KEY = "keys/sim-bip340";
 
   private static final long MILLI = 1_000_000L;
   private static final long SECOND = 1_000 * MILLI;
@@ -35,8 +36,12 @@ final class World implements SimulatedNetwork.Tap {
   /** Longer than any session of the hostile time goes on. */
   private static final Duration CALM = Duration.ofSeconds(45);
 
+  /** Far beyond what parties allow for, s: a step of a time server, a wrong time zone, a day. */
+  private static final List<Integer> JUMPS = List.of(10, 120, 3_600, 100_000);
+
   private final Setting setting;
   private final Mutant mutant;
+  private final Faults faults;
   private final Chance chance;
   private final Timeline timeline = new Timeline();
   private final Trace trace;
@@ -47,29 +52,37 @@ final class World implements SimulatedNetwork.Tap {
   private final Checker checker;
   private final SimulatedNetwork network;
   private final List<SimulatedParty> parties = new ArrayList<>();
+  private final List<SimulatedParty> clones = new ArrayList<>();
   private final SimulatedCoordinator coordinator;
-  private final Map<String, Chance> choices = new HashMap<>();
   private boolean hostile;
 
   /**
    * @param folder for the stores, empty
    * @param out where the trace is printed; null to print none
    */
-  World(long seed, Setting setting, Mutant mutant, Path folder, @Nullable PrintStream out) {
+  World(
+      long seed,
+      Setting setting,
+      Mutant mutant,
+      Faults faults,
+      Path folder,
+      @Nullable PrintStream out) {
     this.setting = setting;
     this.mutant = mutant;
+    this.faults = faults;
     this.chance = Chance.of(seed);
     this.trace = new Trace(timeline, out);
-    this.liar = new Liar(chance.part("liar"), coverage, setting.lyingPerMille());
+    this.liar = new Liar(chance.part("liar"), faults, coverage, setting.lyingPerMille());
     this.checker = new Checker(setting, liar);
     this.cores =
         setting.nativeCore()
             ? new Cores.Native(setting.parties(), chance.part("data keys"))
             : new Cores.Fast(setting.parties());
     Roster roster = Identities.roster(setting.coordinators(), cores.evidence());
-    this.network = new SimulatedNetwork(timeline, roster, chance.part("network"), coverage, this);
+    this.network =
+        new SimulatedNetwork(timeline, roster, chance.part("network"), faults, coverage, this);
     for (int id = 1; id <= setting.parties(); id++) {
-      parties.add(new SimulatedParty(this, id, folder.resolve(Identities.party(id))));
+      parties.add(new SimulatedParty(this, id, Identities.party(id), folder));
     }
     this.coordinator =
         new SimulatedCoordinator(
@@ -86,6 +99,10 @@ final class World implements SimulatedNetwork.Tap {
 
   Mutant mutant() {
     return mutant;
+  }
+
+  Faults faults() {
+    return faults;
   }
 
   Chance chance() {
@@ -135,11 +152,8 @@ final class World implements SimulatedNetwork.Tap {
       calmDown();
       new Ending(this, coordinator, parties).check();
     } finally {
-      for (SimulatedParty party : parties) {
-        if (party.runs()) {
-          party.kill();
-        }
-      }
+      clones.forEach(World::end);
+      parties.forEach(World::end);
     }
   }
 
@@ -148,6 +162,7 @@ final class World implements SimulatedNetwork.Tap {
     coordinator.createKey(BLS_KEY, Scheme.SCHEME_BLS12381);
     coordinator.createKey(ECDSA_KEY, Scheme.SCHEME_ECDSA_SECP256K1);
     coordinator.createKey(ED25519_KEY, Scheme.SCHEME_ED25519);
+    coordinator.createKey(BIP340_KEY, Scheme.SCHEME_BIP340_SECP256K1);
     for (int tenths = 0; !keysAreUsed(); tenths++) {
       if (tenths == 200) {
         throw new IllegalStateException("the keys are not made");
@@ -169,118 +184,121 @@ final class World implements SimulatedNetwork.Tap {
     hostile = true;
     network.faultsPerMille(setting.networkPerMille());
     liar.begin();
-    again("work", 10 * MILLI, 700 * MILLI, coordinator::act);
-    if (setting.kills()) {
-      again("kill", SECOND / 2, 8 * SECOND, () -> killAndStart(any("whom to kill")));
+    again("act", 10 * MILLI, 700 * MILLI, coordinator::act);
+    if (setting.has(Plague.KILLS)) {
+      again("kill", SECOND / 2, 8 * SECOND, own -> killAndStart(own, own.any(parties)));
     }
-    if (setting.restored() != 0) {
-      SimulatedParty party = parties.get(setting.restored() - 1);
-      again("copy", SECOND / 2, 4 * SECOND, party::keepCopy);
-      again("restore", 3 * SECOND, 15 * SECOND, () -> putBack(party));
+    if (setting.has(Plague.PUT_BACK)) {
+      SimulatedParty party = parties.get(setting.unsound() - 1);
+      again("copy", SECOND / 2, 4 * SECOND, _ -> party.keepCopy());
+      again("restore", 3 * SECOND, 15 * SECOND, own -> putBack(own, party));
+    }
+    if (setting.has(Plague.CLONES)) {
+      SimulatedParty party = parties.get(setting.unsound() - 1);
+      again("clone", 2 * SECOND, 15 * SECOND, own -> cloneOf(own, party));
     }
     if (mutant == Mutant.LOSES_COMMITS) {
-      again("lossy disk", SECOND / 10, SECOND, () -> parties.forEach(SimulatedParty::keepCopy));
+      again("lossy disk", SECOND / 10, SECOND, _ -> parties.forEach(SimulatedParty::keepCopy));
     }
-    if (setting.fullDisks()) {
-      again("full disk", 2 * SECOND, 10 * SECOND, () -> fillDisk(any("whose disk")));
+    if (setting.has(Plague.FULL_DISKS)) {
+      again("full disk", 2 * SECOND, 10 * SECOND, own -> fillDisk(own, own.any(parties)));
     }
-    if (setting.cuts()) {
+    if (setting.has(Plague.CUTS)) {
       again("cut", SECOND, 8 * SECOND, this::cutOff);
     }
-    if (setting.skews()) {
+    if (setting.has(Plague.SKEWS)) {
       again("clock", SECOND, 6 * SECOND, this::setClock);
     }
-    if (setting.restarts()) {
-      again("restart", SECOND / 10, SECOND, () -> restart(any("whom to start anew")));
-      again("leave", 5 * SECOND, 15 * SECOND, () -> leave(any("who leaves")));
-      again("clock back", 5 * SECOND, 20 * SECOND, this::setClockBack);
+    if (setting.has(Plague.JUMPS)) {
+      SimulatedParty party = parties.get(setting.jumping() - 1);
+      again("jump", SECOND, 10 * SECOND, own -> jump(own, party));
+    }
+    if (setting.has(Plague.HOLDS)) {
+      again("hold", SECOND, 8 * SECOND, own -> hold(own, own.any(parties)));
+    }
+    if (setting.has(Plague.RESTARTS)) {
+      again("restart", SECOND / 10, SECOND, own -> restart(own, own.any(parties)));
+      again("leave", 5 * SECOND, 15 * SECOND, own -> leave(own, own.any(parties)));
+      again("clock back", 5 * SECOND, 20 * SECOND, own -> setBack(own, own.any(parties)));
     }
     pass(setting.hostile().toNanos());
     hostile = false;
   }
 
-  /** Does something again and again while the world is hostile. */
-  private void again(String what, long leastNanos, long mostNanos, Runnable task) {
-    again(chance.part(what), leastNanos, mostNanos, task);
+  /**
+   * Does something again and again while the world is hostile, each time by a stream of its own.
+   */
+  private void again(String what, long leastNanos, long mostNanos, Consumer<Chance> task) {
+    again(what, 1, leastNanos, mostNanos, task);
   }
 
-  private void again(Chance when, long leastNanos, long mostNanos, Runnable task) {
+  private void again(
+      String what, int number, long leastNanos, long mostNanos, Consumer<Chance> task) {
+    Chance own = chance.part(what + " " + number);
     timeline.in(
-        when.between(leastNanos, mostNanos),
+        own.between(leastNanos, mostNanos),
         () -> {
           if (hostile) {
-            task.run();
-            again(when, leastNanos, mostNanos, task);
+            if (faults.strikes(what)) {
+              task.accept(own);
+            }
+            again(what, number + 1, leastNanos, mostNanos, task);
           }
         });
   }
 
-  private Chance choice(String what) {
-    return choices.computeIfAbsent(what, chance::part);
-  }
-
-  private SimulatedParty any(String what) {
-    return choice(what).any(parties);
-  }
-
-  private void killAndStart(SimulatedParty party) {
+  private void killAndStart(Chance own, SimulatedParty party) {
+    long down = own.between(10 * MILLI, 3 * SECOND);
     if (!party.runs()) {
       return;
     }
-    if (choice("when to kill").perMille(500)) {
-      kill(party);
+    if (own.perMille(500)) {
+      kill(party, down);
     } else {
       // Between what it gives the disk next and the commit of that.
-      party
-          .disk()
-          .whenGiven(
-              () -> timeline.in(choice("before the commit").between(0, MILLI), () -> kill(party)));
+      long soon = own.between(0, MILLI);
+      party.disk().whenGiven(() -> timeline.in(soon, () -> kill(party, down)));
     }
   }
 
-  private void kill(SimulatedParty party) {
+  private void kill(SimulatedParty party, long downNanos) {
     if (hostile && party.runs()) {
       coverage.count(party.disk().isBusy() ? "fault KILLED_BEFORE_COMMIT" : "fault KILLED");
       party.kill();
-      startLater(party);
+      startLater(party, downNanos);
     }
   }
 
-  private void restart(SimulatedParty party) {
-    if (party.runs() && choice("how to end").perMille(300)) {
-      coverage.count("fault STOPPED");
-      party.stop();
-      startLater(party);
+  private void restart(Chance own, SimulatedParty party) {
+    if (own.perMille(300)) {
+      stop(party, own.between(10 * MILLI, 3 * SECOND), "fault STOPPED");
     } else {
-      killAndStart(party);
+      killAndStart(own, party);
     }
   }
 
   /** For longer than the others wait for it at their starts. */
-  private void leave(SimulatedParty party) {
+  private void leave(Chance own, SimulatedParty party) {
+    stop(party, own.between(4 * SECOND, 12 * SECOND), "fault AWAY");
+  }
+
+  private void stop(SimulatedParty party, long downNanos, String fault) {
     if (party.runs()) {
-      coverage.count("fault AWAY");
+      coverage.count(fault);
       party.stop();
-      timeline.in(
-          choice("how long away").between(4 * SECOND, 12 * SECOND),
-          () -> {
-            if (!party.runs()) {
-              party.start();
-            }
-          });
+      startLater(party, downNanos);
     }
   }
 
-  private void setClockBack() {
-    SimulatedParty party = any("whose clock is set back");
+  private void setBack(Chance own, SimulatedParty party) {
     coverage.count("fault CLOCK_BACK");
-    party.clockOffset(Duration.ofSeconds(-choice("how far back").between(60, 600)));
+    party.clockOffset(Duration.ofSeconds(-own.between(60, 600)));
     timeline.in(5 * SECOND, () -> party.clockOffset(Duration.ZERO));
   }
 
-  private void startLater(SimulatedParty party) {
+  private void startLater(SimulatedParty party, long downNanos) {
     timeline.in(
-        choice("when to start").between(10 * MILLI, 3 * SECOND),
+        downNanos,
         () -> {
           if (!party.runs()) {
             party.start();
@@ -288,16 +306,43 @@ final class World implements SimulatedNetwork.Tap {
         });
   }
 
-  private void putBack(SimulatedParty party) {
+  private void putBack(Chance own, SimulatedParty party) {
     if (party.runs() && party.hasCopies()) {
-      coverage.count("fault PUT_BACK");
+      boolean byRestore = own.perMille(400);
+      coverage.count(byRestore ? "fault RESTORED" : "fault PUT_BACK");
       party.kill();
-      party.putBack();
-      startLater(party);
+      party.putBack(own, byRestore);
+      long down = own.between(10 * MILLI, 3 * SECOND);
+      startLater(party, down);
+      // Its operator looks at the holds after a restore.
+      timeline.in(
+          down + SECOND,
+          () -> {
+            if (byRestore && party.runs()) {
+              party.liftAll();
+            }
+          });
     }
   }
 
-  private void fillDisk(SimulatedParty party) {
+  /** The same party a second time, for a while, from what is on its disk now. */
+  private void cloneOf(Chance own, SimulatedParty party) {
+    if (party.runs()) {
+      coverage.count("fault CLONED");
+      SimulatedParty clone = party.twin(clones.size() + 1);
+      clones.add(clone);
+      clone.start();
+      timeline.in(own.between(SECOND, 8 * SECOND), () -> end(clone));
+    }
+  }
+
+  private static void end(SimulatedParty process) {
+    if (process.runs()) {
+      process.kill();
+    }
+  }
+
+  private void fillDisk(Chance own, SimulatedParty party) {
     if (!party.runs()) {
       return;
     }
@@ -305,27 +350,43 @@ final class World implements SimulatedNetwork.Tap {
     trace.line(party.member().name() + " has a full disk");
     SimulatedDisk disk = party.disk();
     disk.full(true);
-    timeline.in(
-        choice("when there is room").between(SECOND / 10, 3 * SECOND), () -> disk.full(false));
+    timeline.in(own.between(SECOND / 10, 3 * SECOND), () -> disk.full(false));
   }
 
-  private void cutOff() {
-    Member from = choice("whom to cut off").any(network.roster().members());
-    Member to = choice("from whom").any(network.roster().members());
+  private void cutOff(Chance own) {
+    Member from = own.any(network.roster().members());
+    Member to = own.any(network.roster().members());
     trace.line(from.name() + " does not reach " + to.name());
     network.cut(from.name(), to.name());
-    if (choice("both ways").perMille(500)) {
+    if (own.perMille(500)) {
       network.cut(to.name(), from.name());
     }
-    timeline.in(choice("how long").between(SECOND / 10, 8 * SECOND), network::heal);
+    timeline.in(own.between(SECOND / 10, 8 * SECOND), network::heal);
   }
 
-  private void setClock() {
-    SimulatedParty party = any("whose clock");
+  private void setClock(Chance own) {
     // Two clocks differ by what the parties allow for, at most.
     long most = SimulatedParty.CLOCK_SKEW.toNanos() / 2;
-    party.clockOffset(Duration.ofNanos(choice("clock").between(0, 2 * most) - most));
+    own.any(parties).clockOffset(Duration.ofNanos(own.between(0, 2 * most) - most));
     coverage.count("fault CLOCK_SET");
+  }
+
+  /** A clock goes far ahead or back, and later it is right again. */
+  private void jump(Chance own, SimulatedParty party) {
+    Duration by = Duration.ofSeconds(own.any(JUMPS));
+    boolean ahead = own.perMille(500);
+    trace.line(party.member().name() + " has a clock that is off by " + by);
+    party.clockOffset(ahead ? by : by.negated());
+    coverage.count(ahead ? "fault CLOCK_AHEAD" : "fault CLOCK_BEHIND");
+    timeline.in(own.between(SECOND / 10, 6 * SECOND), () -> party.clockOffset(Duration.ZERO));
+  }
+
+  private void hold(Chance own, SimulatedParty party) {
+    String key = own.any(List.copyOf(coordinator.keys())).name;
+    coverage.count("fault HELD");
+    trace.line("the operator of " + party.member().name() + " holds " + key);
+    party.hold(key);
+    timeline.in(own.between(SECOND, 5 * SECOND), () -> party.lift(key));
   }
 
   private void calmDown() {
@@ -334,6 +395,7 @@ final class World implements SimulatedNetwork.Tap {
     network.heal();
     liar.stop();
     coordinator.repent();
+    clones.forEach(World::end);
     for (SimulatedParty party : parties) {
       party.clockOffset(Duration.ZERO);
       if (party.runs()) {
@@ -341,6 +403,7 @@ final class World implements SimulatedNetwork.Tap {
       } else {
         party.start();
       }
+      party.liftAll();
     }
     pass(CALM.toNanos());
   }
@@ -370,9 +433,18 @@ final class World implements SimulatedNetwork.Tap {
       return liar.tells(to, body, broadcast);
     }
     if (!isExcused(from.partyId(), message)) {
-      checker.left(from.partyId(), message);
+      checkDisk(from.partyId(), message.getReport());
+      checker.left(from.partyId(), to, message);
     }
     return List.of(body);
+  }
+
+  /** A share is on disk when its party first says so. */
+  private void checkDisk(int party, SessionReport report) {
+    ByteString session = report.getSessionId();
+    if (report.getCompleted().hasKeyPublic() && !checker.hasToldOfShare(party, session)) {
+      checker.hasTold(party, session, parties.get(party - 1).hasShareOf(session));
+    }
   }
 
   /** A party that could not write says so. */

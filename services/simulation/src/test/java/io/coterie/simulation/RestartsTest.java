@@ -34,7 +34,8 @@ class RestartsTest {
                 seed -> {
                   Coverage own = new Coverage();
                   Simulation.Outcome outcome =
-                      Simulation.run(seed, Setting.restarting(), Mutant.NONE, own, null);
+                      Simulation.run(
+                          seed, Setting.restarting(), Mutant.NONE, Faults.all(), own, null);
                   synchronized (coverage) {
                     coverage.add(own);
                   }
@@ -58,7 +59,13 @@ class RestartsTest {
     boolean found = false;
     for (int seed = 0; seed < ENOUGH && !found; seed++) {
       found =
-          Simulation.run(seed, Setting.restarting(), Mutant.LOSES_COMMITS, new Coverage(), null)
+          Simulation.run(
+                  seed,
+                  Setting.restarting(),
+                  Mutant.LOSES_COMMITS,
+                  Faults.all(),
+                  new Coverage(),
+                  null)
               .violations()
               .stream()
               .anyMatch(violation -> violation.startsWith(Ending.FENCED));

@@ -6,8 +6,11 @@ import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -23,6 +26,9 @@ class SignersTest {
   /** Schedules after which each mutant must be found. */
   private static final int MUTANT_SCHEDULES = 200;
 
+  /** Schedules that shrinking may run. */
+  private static final int SHRINKING_RUNS = 300;
+
   private static List<String> expected() {
     List<String> expected = new ArrayList<>();
     Stream.of(SimulatedNetwork.Fault.values()).map(f -> "fault " + f).forEach(expected::add);
@@ -32,27 +38,46 @@ class SignersTest {
             "fault KILLED",
             "fault KILLED_BEFORE_COMMIT",
             "fault PUT_BACK",
+            "fault RESTORED",
+            "fault CLONED",
             "fault DISK_FULL",
             "fault CLOCK_SET",
+            "fault CLOCK_AHEAD",
+            "fault CLOCK_BEHIND",
+            "fault HELD",
+            "work RESHARE",
+            "outcome Signed",
+            "outcome Created",
+            "outcome Presigned",
+            "outcome Bound",
+            "outcome Refused",
+            "outcome Aborted",
+            "outcome TimedOut",
+            "outcome Unsent",
             "progress " + World.BLS_KEY,
             "fault TAKEN_OVER",
             "progress " + World.ECDSA_KEY,
             "progress " + World.ED25519_KEY,
+            "progress " + World.BIP340_KEY,
             "repaired " + World.ECDSA_KEY));
     return expected;
+  }
+
+  private static Simulation.Outcome quiet(long seed, Coverage coverage) {
+    return Simulation.run(seed, Setting.quiet(), Mutant.NONE, Faults.all(), coverage, null);
   }
 
   @Test
   void quiet_world_signs_and_replays() {
     Coverage coverage = new Coverage();
-    Simulation.Outcome first = Simulation.run(1, Setting.quiet(), Mutant.NONE, coverage, null);
+    Simulation.Outcome first = quiet(1, coverage);
     assertThat(first.violations()).isEmpty();
     assertThat(coverage.of("progress " + World.BLS_KEY)).isEqualTo(1);
     assertThat(coverage.of("progress " + World.ECDSA_KEY)).isEqualTo(1);
     assertThat(coverage.of("progress " + World.ED25519_KEY)).isEqualTo(1);
-    assertThat(Simulation.run(1, Setting.quiet(), Mutant.NONE, coverage, null)).isEqualTo(first);
-    assertThat(Simulation.run(2, Setting.quiet(), Mutant.NONE, coverage, null).trace())
-        .isNotEqualTo(first.trace());
+    assertThat(coverage.of("progress " + World.BIP340_KEY)).isEqualTo(1);
+    assertThat(quiet(1, coverage)).isEqualTo(first);
+    assertThat(quiet(2, coverage).trace()).isNotEqualTo(first.trace());
   }
 
   /** The order of an immutable set, for one, is another one in every process. */
@@ -82,11 +107,15 @@ class SignersTest {
     if (Seeds.replaysOne()) {
       long seed = Seeds.wanted("signers", FULL).getFirst();
       Simulation.Outcome outcome = Simulation.run(seed, Mutant.NONE, new Coverage(), System.out);
+      if (Seeds.shrinks() && !outcome.violations().isEmpty()) {
+        printShrunk(Shrinker.shrink(seed, Mutant.NONE, outcome, SHRINKING_RUNS));
+      }
       assertThat(outcome.violations()).isEmpty();
       return;
     }
     Coverage coverage = new Coverage();
     List<Long> seeds = Seeds.wanted("signers", FULL);
+    long started = System.nanoTime();
     List<Simulation.Outcome> broken =
         seeds.parallelStream()
             .map(
@@ -101,9 +130,53 @@ class SignersTest {
             .filter(outcome -> !outcome.violations().isEmpty())
             .toList();
     System.out.print(coverage.table());
+    double seconds = (System.nanoTime() - started) / 1e9;
+    System.out.printf(
+        Locale.ROOT,
+        "rate: %,d schedules in %.0f s on %d cores, %,.0f an hour%n",
+        seeds.size(),
+        seconds,
+        Runtime.getRuntime().availableProcessors(),
+        3600 * seeds.size() / seconds);
     assertThat(broken).isEmpty();
     if (seeds.size() >= ENOUGH) {
       assertThat(coverage.missing(expected())).as("never happened").isEmpty();
+    }
+  }
+
+  private static void printShrunk(Shrinker.Shrunk shrunk) {
+    System.out.println("the smallest schedule that was found: " + shrunk.setting());
+    shrunk.again(shrunk.outcome().seed(), Mutant.NONE, System.out);
+    System.out.println("which needs " + shrunk.outcome().faults());
+    System.out.println("and breaks " + shrunk.outcome().violations());
+  }
+
+  /** A lost rule is shown by a handful of faults and deeds, and without them it is not. */
+  @Test
+  void failing_schedule_shrinks() {
+    Mutant mutant = Mutant.CLAIMS_TWICE;
+    long seed = 0;
+    Simulation.Outcome failed = Simulation.run(seed, mutant, new Coverage(), null);
+    while (failed.violations().isEmpty()) {
+      failed = Simulation.run(++seed, mutant, new Coverage(), null);
+    }
+    Shrinker.Shrunk shrunk = Shrinker.shrink(seed, mutant, failed, SHRINKING_RUNS);
+    System.out.printf(
+        "%d of %d: %s%n",
+        shrunk.outcome().faults().size(), failed.faults().size(), shrunk.outcome().faults());
+    assertThat(shrunk.outcome().faults()).isNotEmpty();
+    assertThat(shrunk.outcome().faults().size() * 10).isLessThan(failed.faults().size());
+    assertThat(shrunk.again(seed, mutant, null)).isEqualTo(shrunk.outcome());
+    assertThat(shrunk.again(seed, Mutant.NONE, null).violations()).isEmpty();
+    for (String needed : shrunk.outcome().faults()) {
+      Set<String> fewer = new HashSet<>(shrunk.outcome().faults());
+      fewer.remove(needed);
+      assertThat(
+              Simulation.run(
+                      seed, shrunk.setting(), mutant, Faults.only(fewer), new Coverage(), null)
+                  .violations())
+          .as("without " + needed)
+          .isEmpty();
     }
   }
 

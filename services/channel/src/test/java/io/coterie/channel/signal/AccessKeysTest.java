@@ -33,12 +33,12 @@ class AccessKeysTest {
     server.close();
   }
 
-  private TestServer.Account account(TestGroup.Node node) {
-    return server.accounts.get(node.member().aci());
+  private TestServer.Account account(TestGroup.TestMember each) {
+    return server.accounts.get(each.entry().aci());
   }
 
-  private byte[] key(TestGroup.Node node) {
-    return account(node).accessKey;
+  private byte[] key(TestGroup.TestMember each) {
+    return account(each).accessKey;
   }
 
   private static Roster without(TestGroup group, int index) {
@@ -46,7 +46,7 @@ class AccessKeysTest {
         "test",
         2,
         group.roster.members().stream()
-            .filter(member -> !member.equals(group.node(index).member()))
+            .filter(member -> !member.equals(group.member(index).entry()))
             .toList());
   }
 
@@ -64,10 +64,10 @@ class AccessKeysTest {
     try (TestGroup group = TestGroup.started(server, 3)) {
       assertThat(named).as("first contacts").isNotEmpty();
       named.clear();
-      group.node(0).broadcast("to all");
-      group.node(1).send(group.node(0), "to one");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().equals(List.of("to one")));
-      await().atMost(PATIENCE).until(() -> group.node(2).texts().equals(List.of("to all")));
+      group.member(0).broadcast("to all");
+      group.member(1).send(group.member(0), "to one");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().equals(List.of("to one")));
+      await().atMost(PATIENCE).until(() -> group.member(2).texts().equals(List.of("to all")));
       assertThat(named).isEmpty();
     }
   }
@@ -75,33 +75,33 @@ class AccessKeysTest {
   @Test
   void each_member_has_a_key_of_its_own_and_keeps_it_over_restarts() throws Exception {
     try (TestGroup group = new TestGroup(server, 2, config -> config)) {
-      byte[] enrolled = key(group.node(0));
-      group.nodes.forEach(TestGroup.Node::start);
+      byte[] enrolled = key(group.member(0));
+      group.all.forEach(TestGroup.TestMember::start);
       group.awaitEstablished();
-      byte[] before = key(group.node(0));
-      assertThat(before).hasSize(16).isNotEqualTo(enrolled).isNotEqualTo(key(group.node(1)));
-      group.node(0).stop();
-      group.node(0).start();
+      byte[] before = key(group.member(0));
+      assertThat(before).hasSize(16).isNotEqualTo(enrolled).isNotEqualTo(key(group.member(1)));
+      group.member(0).stop();
+      group.member(0).start();
       group.awaitEstablished();
-      assertThat(key(group.node(0))).isEqualTo(before);
+      assertThat(key(group.member(0))).isEqualTo(before);
     }
   }
 
   @Test
   void a_member_that_was_retired_does_not_know_the_keys_of_those_who_stay() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
-      byte[] first = key(group.node(0));
-      byte[] second = key(group.node(1));
+      byte[] first = key(group.member(0));
+      byte[] second = key(group.member(1));
       Roster smaller = without(group, 2);
-      group.node(0).channel.updateRoster(smaller);
-      group.node(1).channel.updateRoster(smaller);
-      await().atMost(PATIENCE).until(() -> !Arrays.equals(first, key(group.node(0))));
-      await().atMost(PATIENCE).until(() -> !Arrays.equals(second, key(group.node(1))));
-      group.node(0).broadcast(smaller.members(), "broadcast");
-      group.node(0).send(group.node(1), "pair");
+      group.member(0).channel.updateRoster(smaller);
+      group.member(1).channel.updateRoster(smaller);
+      await().atMost(PATIENCE).until(() -> !Arrays.equals(first, key(group.member(0))));
+      await().atMost(PATIENCE).until(() -> !Arrays.equals(second, key(group.member(1))));
+      group.member(0).broadcast(smaller.members(), "broadcast");
+      group.member(0).send(group.member(1), "pair");
       await()
           .atMost(PATIENCE)
-          .until(() -> group.node(1).texts().containsAll(List.of("broadcast", "pair")));
+          .until(() -> group.member(1).texts().containsAll(List.of("broadcast", "pair")));
     }
   }
 
@@ -111,8 +111,8 @@ class AccessKeysTest {
     try (TestGroup group =
         TestGroup.started(
             server, 3, config -> config.withTiming(Timings.heartbeat(Duration.ofMinutes(1))))) {
-      TestGroup.Node changed = group.node(1);
-      String toSender = "/v1/messages/" + group.node(0).member().aci();
+      TestGroup.TestMember changed = group.member(1);
+      String toSender = "/v1/messages/" + group.member(0).entry().aci();
       for (boolean pairwise : new boolean[] {true, false}) {
         byte[] before = key(changed);
         Roster now = changed.channel.roster();
@@ -137,10 +137,10 @@ class AccessKeysTest {
         await().atMost(PATIENCE).until(() -> lost.get() > 0);
         armed.set(true);
         if (pairwise) {
-          group.node(0).send(changed, "pair");
+          group.member(0).send(changed, "pair");
           await().atMost(PATIENCE).until(() -> changed.texts().contains("pair"));
         } else {
-          group.node(0).broadcast("broadcast");
+          group.member(0).broadcast("broadcast");
           await().atMost(PATIENCE).until(() -> changed.texts().contains("broadcast"));
         }
       }
@@ -151,13 +151,13 @@ class AccessKeysTest {
   @Test
   void a_key_that_the_service_has_lost_is_set_again_with_the_next_connection() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestServer.Account account = account(group.node(1));
+      TestServer.Account account = account(group.member(1));
       byte[] right = account.accessKey;
       account.accessKey = new byte[16];
       account.connection.close();
       await().atMost(PATIENCE).until(() -> Arrays.equals(right, account.accessKey));
-      group.node(0).broadcast("again");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("again")));
+      group.member(0).broadcast("again");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().equals(List.of("again")));
     }
   }
 
@@ -181,12 +181,12 @@ class AccessKeysTest {
           };
       String body = "never".repeat(10_000);
       for (int i = 0; i < 3; i++) {
-        assertThatThrownBy(() -> group.node(0).broadcast(body))
+        assertThatThrownBy(() -> group.member(0).broadcast(body))
             .cause()
             .isInstanceOfSatisfying(
                 ChannelException.class,
                 e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAUTHENTICATED));
-        assertThatThrownBy(() -> group.node(0).send(group.node(1), body))
+        assertThatThrownBy(() -> group.member(0).send(group.member(1), body))
             .hasCauseInstanceOf(ChannelException.class);
       }
       // Hellos alone.
@@ -198,11 +198,11 @@ class AccessKeysTest {
   void a_broadcast_reaches_those_who_are_there_although_another_was_never_heard_of()
       throws Exception {
     try (TestGroup group = new TestGroup(server, 3, config -> config)) {
-      group.node(0).start();
-      group.node(1).start();
-      group.awaitEstablished(group.nodes.subList(0, 2));
-      group.node(0).broadcast("to all");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
+      group.member(0).start();
+      group.member(1).start();
+      group.awaitEstablished(group.all.subList(0, 2));
+      group.member(0).broadcast("to all");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().equals(List.of("to all")));
     }
   }
 }

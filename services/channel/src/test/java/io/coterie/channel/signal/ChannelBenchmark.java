@@ -152,7 +152,7 @@ public class ChannelBenchmark {
     public void setUp() throws Exception {
       server = new TestServer();
       group = new TestGroup(server, recipients + 1, config -> config);
-      group.nodes.forEach(node -> node.start(message -> received.countDown()));
+      group.all.forEach(each -> each.start(message -> received.countDown()));
       group.awaitEstablished();
     }
 
@@ -185,7 +185,7 @@ public class ChannelBenchmark {
     channels.received = latch;
     channels
         .group
-        .node(0)
+        .member(0)
         .channel
         .broadcast(
             channels.group.roster.members(), channels.body, SecureChannel.SendOptions.online(null));

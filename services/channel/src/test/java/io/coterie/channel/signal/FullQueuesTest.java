@@ -33,8 +33,8 @@ class FullQueuesTest {
     server.close();
   }
 
-  private TestServer.Account account(TestGroup.Node node) {
-    return server.accounts.get(node.member().aci());
+  private TestServer.Account account(TestGroup.TestMember each) {
+    return server.accounts.get(each.entry().aci());
   }
 
   @Test
@@ -42,18 +42,18 @@ class FullQueuesTest {
     try (TestGroup group =
         TestGroup.started(
             server, 4, config -> config.withTiming(Timings.heartbeat(Duration.ofMinutes(1))))) {
-      account(group.node(2)).full.set(1);
-      account(group.node(3)).full.set(3);
+      account(group.member(2)).full.set(1);
+      account(group.member(3)).full.set(3);
       int before = server.count("PUT messages/many");
-      group.node(0).broadcast("first");
-      for (TestGroup.Node node : group.nodes.subList(1, 4)) {
-        await().atMost(PATIENCE).until(() -> node.texts().equals(List.of("first")));
+      group.member(0).broadcast("first");
+      for (TestGroup.TestMember each : group.all.subList(1, 4)) {
+        await().atMost(PATIENCE).until(() -> each.texts().equals(List.of("first")));
       }
       // To all, to two, and twice to the last, for whom alone the service answers 429.
       assertThat(server.count("PUT messages/many")).isEqualTo(before + 4);
-      group.node(0).broadcast("second");
-      for (TestGroup.Node node : group.nodes.subList(1, 4)) {
-        await().atMost(PATIENCE).until(() -> node.texts().equals(List.of("first", "second")));
+      group.member(0).broadcast("second");
+      for (TestGroup.TestMember each : group.all.subList(1, 4)) {
+        await().atMost(PATIENCE).until(() -> each.texts().equals(List.of("first", "second")));
       }
     }
   }
@@ -63,15 +63,15 @@ class FullQueuesTest {
       throws Exception {
     try (TestGroup group =
         TestGroup.started(server, 3, config -> config.withTiming(Timings.impatient()))) {
-      account(group.node(2)).full.set(Integer.MAX_VALUE);
-      assertThatThrownBy(() -> group.node(0).broadcast("to all"))
+      account(group.member(2)).full.set(Integer.MAX_VALUE);
+      assertThatThrownBy(() -> group.member(0).broadcast("to all"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class,
               e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.RATE_LIMITED))
           .hasMessageContaining("p3");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
-      assertThat(group.node(2).received).isEmpty();
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().equals(List.of("to all")));
+      assertThat(group.member(2).received).isEmpty();
     }
   }
 
@@ -81,12 +81,12 @@ class FullQueuesTest {
     byte[] body = new byte[50 << 10];
     try (TestGroup group =
         TestGroup.started(server, 3, config -> config.withLimits(waiting(config, room)))) {
-      account(group.node(2)).full.set(Integer.MAX_VALUE);
+      account(group.member(2)).full.set(Integer.MAX_VALUE);
       List<CompletableFuture<Void>> sent = new ArrayList<>();
       for (int i = 0; i < 2 * room / body.length; i++) {
         sent.add(
             group
-                .node(0)
+                .member(0)
                 .channel
                 .broadcast(
                     group.roster.members(), body.clone(), SecureChannel.SendOptions.online(null))
@@ -96,13 +96,13 @@ class FullQueuesTest {
           .atMost(PATIENCE)
           .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
       assertThat(failures(sent)).contains("too much waits");
-      account(group.node(2)).full.set(0);
+      account(group.member(2)).full.set(0);
       await().atMost(PATIENCE).until(() -> sent.stream().allMatch(CompletableFuture::isDone));
       assertThat(sent).anyMatch(each -> !each.isCompletedExceptionally());
       // Bodies that have waited take no room any more.
       for (int i = 0; i < room / body.length + 2; i++) {
-        account(group.node(2)).full.set(1);
-        group.node(0).broadcast("after " + i);
+        account(group.member(2)).full.set(1);
+        group.member(0).broadcast("after " + i);
       }
     }
   }
@@ -113,15 +113,15 @@ class FullQueuesTest {
     byte[] body = new byte[50 << 10];
     try (TestGroup group =
         TestGroup.started(server, 4, config -> config.withLimits(waiting(config, room)))) {
-      account(group.node(2)).full.set(Integer.MAX_VALUE);
+      account(group.member(2)).full.set(Integer.MAX_VALUE);
       List<CompletableFuture<Void>> sent = new ArrayList<>();
       for (int i = 0; i < 2 * room / body.length; i++) {
         sent.add(
             group
-                .node(0)
+                .member(0)
                 .channel
                 .broadcast(
-                    List.of(group.node(2).member()),
+                    List.of(group.member(2).entry()),
                     body.clone(),
                     SecureChannel.SendOptions.online(null))
                 .toCompletableFuture());
@@ -131,19 +131,19 @@ class FullQueuesTest {
           .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
       // Its room is taken; another one, whose queue is full for a moment, has its own.
       for (int i = 0; i < 5; i++) {
-        account(group.node(3)).full.set(1);
+        account(group.member(3)).full.set(1);
         group
-            .node(0)
+            .member(0)
             .channel
             .broadcast(
-                List.of(group.node(2).member(), group.node(3).member()),
+                List.of(group.member(2).entry(), group.member(3).entry()),
                 ("to both " + i + " ".repeat(body.length)).getBytes(StandardCharsets.UTF_8),
                 SecureChannel.SendOptions.online(null));
         int number = i;
-        await().atMost(PATIENCE).until(() -> group.node(3).texts().size() == number + 1);
+        await().atMost(PATIENCE).until(() -> group.member(3).texts().size() == number + 1);
       }
-      assertThat(group.node(2).received).isEmpty();
-      account(group.node(2)).full.set(0);
+      assertThat(group.member(2).received).isEmpty();
+      account(group.member(2)).full.set(0);
       await().atMost(PATIENCE).until(() -> sent.stream().allMatch(CompletableFuture::isDone));
     }
   }

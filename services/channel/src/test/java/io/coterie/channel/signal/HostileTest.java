@@ -165,8 +165,8 @@ class HostileTest {
   @EnumSource(Forgery.class)
   void forgedSenderIsRefused(Forgery forgery) throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      Member member = group.node(1).member();
+      TestGroup.TestMember victim = group.member(0);
+      Member member = group.member(1).entry();
       Attacker attacker = new Attacker();
       ECPublicKey own = attacker.identity.getPublicKey().getPublicKey();
       ECPublicKey members = new ECPublicKey(member.identityKey());
@@ -182,7 +182,7 @@ class HostileTest {
             case MEMBER_KEY_NOT_OWNED -> attacker.certificate(server.trustRoot(), as, members, day);
           };
       double before = victim.rejected(forgery.expected);
-      TestServer.Account account = server.accounts.get(victim.member().aci());
+      TestServer.Account account = server.accounts.get(victim.entry().aci());
       server.deliver(
           account,
           attacker.sealed(account, as, certificate, forgery == Forgery.BROADCAST_WITH_OTHER_KEY),
@@ -191,7 +191,7 @@ class HostileTest {
       await().atMost(PATIENCE).until(() -> victim.rejected(forgery.expected) == before + 1);
       await().atMost(PATIENCE).until(account.stored::isEmpty);
       assertThat(victim.received).isEmpty();
-      group.node(1).send(victim, "true");
+      group.member(1).send(victim, "true");
       await().atMost(PATIENCE).until(() -> victim.texts().equals(List.of("true")));
     }
   }
@@ -200,15 +200,15 @@ class HostileTest {
   void keysOfAnotherIdentityAreRefused() throws Exception {
     try (TestGroup group =
         new TestGroup(server, 2, config -> config.withTiming(Timings.impatient()))) {
-      TestServer.Account second = server.accounts.get(group.node(1).member().aci());
+      TestServer.Account second = server.accounts.get(group.member(1).entry().aci());
       byte[] pinned = second.identityKey;
       second.identityKey = IdentityKeyPair.generate().getPublicKey().serialize();
-      group.node(0).start();
+      group.member(0).start();
       assertThat(
               group
-                  .node(0)
+                  .member(0)
                   .channel
-                  .send(group.node(1).member(), new byte[3], ONLINE)
+                  .send(group.member(1).entry(), new byte[3], ONLINE)
                   .toCompletableFuture())
           .failsWithin(PATIENCE)
           .withThrowableThat()
@@ -219,7 +219,7 @@ class HostileTest {
       assertThat(server.count("PUT messages")).isZero();
       // The truth comes out: everything heals.
       second.identityKey = pinned;
-      group.node(1).start();
+      group.member(1).start();
       group.awaitEstablished();
     }
   }
@@ -235,8 +235,8 @@ class HostileTest {
                 ChannelConfig.of(
                         config.messaging(), config.caPem(), other.getPublicKey().serialize())
                     .withTiming(Timings.impatient()))) {
-      group.nodes.forEach(TestGroup.Node::start);
-      assertThatThrownBy(() -> group.node(0).broadcast("never"))
+      group.all.forEach(TestGroup.TestMember::start);
+      assertThatThrownBy(() -> group.member(0).broadcast("never"))
           .hasRootCauseInstanceOf(ChannelException.class);
       assertThat(server.count("PUT messages")).isZero();
     }
@@ -256,7 +256,7 @@ class HostileTest {
       int asked = server.count("GET certificate");
       await().atMost(PATIENCE).until(() -> server.count("GET certificate") >= asked + 2);
       await().atMost(PATIENCE).until(() -> System.currentTimeMillis() > expired);
-      assertThatThrownBy(() -> group.node(0).send(group.node(1), "never"))
+      assertThatThrownBy(() -> group.member(0).send(group.member(1), "never"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class,
@@ -304,8 +304,8 @@ class HostileTest {
   @Test
   void flippedBitsAreRefused() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      TestServer.Account account = server.accounts.get(victim.member().aci());
+      TestGroup.TestMember victim = group.member(0);
+      TestServer.Account account = server.accounts.get(victim.entry().aci());
       for (boolean pairwise : new boolean[] {true, false}) {
         List<Envelope> originals = new ArrayList<>();
         server.tap =
@@ -316,9 +316,9 @@ class HostileTest {
               return List.of();
             };
         if (pairwise) {
-          group.node(1).send(victim, "precious");
+          group.member(1).send(victim, "precious");
         } else {
-          group.node(1).broadcast("precious");
+          group.member(1).broadcast("precious");
         }
         await()
             .atMost(PATIENCE)
@@ -346,7 +346,7 @@ class HostileTest {
         assertThat(victim.texts()).containsExactly("precious");
         victim.received.clear();
       }
-      group.node(1).broadcast("after");
+      group.member(1).broadcast("after");
       await().atMost(PATIENCE).until(() -> victim.texts().contains("after"));
     }
   }
@@ -355,9 +355,9 @@ class HostileTest {
   void duplicatesAreDeliveredOnce() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
       server.tap = envelope -> List.of(envelope, envelope, envelope);
-      group.node(1).broadcast("g");
-      group.node(1).send(group.node(0), "p");
-      TestGroup.Node victim = group.node(0);
+      group.member(1).broadcast("g");
+      group.member(1).send(group.member(0), "p");
+      TestGroup.TestMember victim = group.member(0);
       await().atMost(PATIENCE).until(() -> victim.rejected(Rejection.DUPLICATE) >= 4);
       assertThat(victim.texts()).containsExactly("g", "p");
     }
@@ -367,8 +367,8 @@ class HostileTest {
   @Test
   void storedMessageDeliveredAgainIsNotHandedOnAgain() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      TestServer.Account account = server.accounts.get(victim.member().aci());
+      TestGroup.TestMember victim = group.member(0);
+      TestServer.Account account = server.accounts.get(victim.entry().aci());
       List<Envelope> seen = new ArrayList<>();
       server.tap =
           envelope -> {
@@ -376,7 +376,7 @@ class HostileTest {
             return List.of(envelope);
           };
       group
-          .node(1)
+          .member(1)
           .channel
           .broadcast(
               group.roster.members(),
@@ -395,8 +395,8 @@ class HostileTest {
   @Test
   void randomEnvelopesAreRefusedAndAcknowledged() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      TestServer.Account account = server.accounts.get(victim.member().aci());
+      TestGroup.TestMember victim = group.member(0);
+      TestServer.Account account = server.accounts.get(victim.entry().aci());
       Random random = new Random(3);
       int sent = 0;
       for (int i = 0; i < 300; i++) {
@@ -423,7 +423,7 @@ class HostileTest {
       int expected = sent + 2;
       await().atMost(PATIENCE).until(() -> victim.rejected(Rejection.MALFORMED) == expected);
       await().atMost(PATIENCE).until(account.stored::isEmpty);
-      group.node(1).broadcast("still here");
+      group.member(1).broadcast("still here");
       await().atMost(PATIENCE).until(() -> victim.texts().equals(List.of("still here")));
     }
   }
@@ -478,16 +478,16 @@ class HostileTest {
       FailingRegistry failing =
           new FailingRegistry(id -> id.getName().equals(ChannelMetrics.REJECTED));
       group.registries = () -> failing;
-      group.node(0).start();
+      group.member(0).start();
       group.registries = SimpleMeterRegistry::new;
-      group.node(1).start();
+      group.member(1).start();
       group.awaitEstablished();
-      TestServer.Account account = server.accounts.get(group.node(0).member().aci());
+      TestServer.Account account = server.accounts.get(group.member(0).entry().aci());
       failing.armed.set(true);
       server.deliver(account, sealed(new byte[10]), false, null);
       await().atMost(PATIENCE).until(() -> !failing.armed.get());
-      group.node(1).broadcast("still here");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().equals(List.of("still here")));
+      group.member(1).broadcast("still here");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().equals(List.of("still here")));
       await().atMost(PATIENCE).until(account.stored::isEmpty);
     }
   }
@@ -501,21 +501,21 @@ class HostileTest {
                   id.getName().equals(ChannelMetrics.REQUESTS)
                       && !"control".equals(id.getTag("mode")));
       group.registries = () -> failing;
-      group.node(0).start();
+      group.member(0).start();
       group.registries = SimpleMeterRegistry::new;
-      group.node(1).start();
+      group.member(1).start();
       group.awaitEstablished();
       failing.armed.set(true);
-      assertThatThrownBy(() -> group.node(0).send(group.node(1), "lost"))
+      assertThatThrownBy(() -> group.member(0).send(group.member(1), "lost"))
           .hasCauseInstanceOf(ChannelException.class);
       failing.armed.set(true);
-      assertThatThrownBy(() -> group.node(0).broadcast("lost"))
+      assertThatThrownBy(() -> group.member(0).broadcast("lost"))
           .hasCauseInstanceOf(ChannelException.class);
-      group.node(0).send(group.node(1), "still here");
-      group.node(0).broadcast("for all");
+      group.member(0).send(group.member(1), "still here");
+      group.member(0).broadcast("for all");
       await()
           .atMost(PATIENCE)
-          .until(() -> group.node(1).texts().containsAll(List.of("still here", "for all")));
+          .until(() -> group.member(1).texts().containsAll(List.of("still here", "for all")));
     }
   }
 
@@ -538,8 +538,8 @@ class HostileTest {
     new Random(5).nextBytes(noise);
     hostile.add(noise);
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      TestServer.Account account = server.accounts.get(victim.member().aci());
+      TestGroup.TestMember victim = group.member(0);
+      TestServer.Account account = server.accounts.get(victim.entry().aci());
       for (byte[] bytes : hostile) {
         TestServer.Connection connection = account.connection;
         connection.raw(bytes);
@@ -551,7 +551,7 @@ class HostileTest {
       // Allowed oddities: a fragmented message, with a ping in between.
       account.connection.raw(new byte[] {(byte) 0x02, 1, 8, (byte) 0x89, 1, 'p'});
       account.connection.raw(new byte[] {(byte) 0x80, 1, 1});
-      group.node(1).broadcast("survived");
+      group.member(1).broadcast("survived");
       await().atMost(PATIENCE).until(() -> victim.texts().equals(List.of("survived")));
     }
   }
@@ -561,9 +561,9 @@ class HostileTest {
   @Test
   void hostileFramesOfAMemberAreRefused() throws Exception {
     try (TestGroup group = TestGroup.started(server, 2)) {
-      TestGroup.Node victim = group.node(0);
-      SignalChannel sender = group.node(1).channel;
-      Member to = victim.member();
+      TestGroup.TestMember victim = group.member(0);
+      SignalChannel sender = group.member(1).channel;
+      Member to = victim.entry();
       byte[] broken = Frame.body(false, new byte[10]);
       broken[1] = 42;
       byte[] helloOnGroup = hello(new byte[] {1});
@@ -582,7 +582,7 @@ class HostileTest {
           .atMost(PATIENCE)
           .untilAsserted(
               () -> {
-                group.node(1).broadcast("true");
+                group.member(1).broadcast("true");
                 assertThat(victim.texts()).contains("true");
               });
     }
@@ -609,9 +609,9 @@ class HostileTest {
                           List.of("Retry-After: " + (refusals.get() == 2 ? "1" : "x")),
                           new byte[0]))
                   : Optional.empty();
-      group.node(0).broadcast("patience");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("patience"));
-      await().atMost(PATIENCE).until(() -> group.node(2).texts().contains("patience"));
+      group.member(0).broadcast("patience");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().contains("patience"));
+      await().atMost(PATIENCE).until(() -> group.member(2).texts().contains("patience"));
     }
   }
 
@@ -646,7 +646,7 @@ class HostileTest {
         server.intercept =
             request ->
                 request.is("PUT", "/v1/messages/") ? Optional.of(c.answer) : Optional.empty();
-        assertThatThrownBy(() -> group.node(0).broadcast("never"))
+        assertThatThrownBy(() -> group.member(0).broadcast("never"))
             .as("%s", c.answer.status())
             .cause()
             .isInstanceOfSatisfying(
@@ -654,11 +654,11 @@ class HostileTest {
       }
       server.intercept = request -> Optional.empty();
       group.awaitEstablished();
-      group.node(0).broadcast("at last");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("at last"));
+      group.member(0).broadcast("at last");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().contains("at last"));
       assertThat(
               group
-                  .node(0)
+                  .member(0)
                   .registry
                   .counter(
                       ChannelMetrics.SENDS,
@@ -675,10 +675,10 @@ class HostileTest {
   @EnumSource(SendMode.class)
   void changedRegistrationIsRepairedOnce(SendMode mode) throws Exception {
     try (TestGroup group = TestGroup.started(server, 3, config -> config.withSendMode(mode))) {
-      server.accounts.get(group.node(1).member().aci()).registrationId = 4242;
-      group.node(0).broadcast("repaired");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("repaired"));
-      await().atMost(PATIENCE).until(() -> group.node(2).texts().contains("repaired"));
+      server.accounts.get(group.member(1).entry().aci()).registrationId = 4242;
+      group.member(0).broadcast("repaired");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().contains("repaired"));
+      await().atMost(PATIENCE).until(() -> group.member(2).texts().contains("repaired"));
     }
   }
 
@@ -686,15 +686,15 @@ class HostileTest {
   void deviceThatNobodyPinnedIsNotSentTo() throws Exception {
     try (TestGroup group =
         TestGroup.started(server, 2, config -> config.withTiming(Timings.impatient()))) {
-      server.accounts.get(group.node(1).member().aci()).devices.add(2);
-      assertThatThrownBy(() -> group.node(0).send(group.node(1), "never"))
+      server.accounts.get(group.member(1).entry().aci()).devices.add(2);
+      assertThatThrownBy(() -> group.member(0).send(group.member(1), "never"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class,
               e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNTRUSTED));
       ObjectNode mismatch = TestServer.JSON.createObjectNode();
       mismatch
-          .put("uuid", group.node(1).member().aci().toString())
+          .put("uuid", group.member(1).entry().aci().toString())
           .putObject("devices")
           .putArray("missingDevices")
           .add(2);
@@ -704,7 +704,7 @@ class HostileTest {
                   ? Optional.of(
                       TestServer.Answer.json(409, TestServer.JSON.createArrayNode().add(mismatch)))
                   : Optional.empty();
-      assertThatThrownBy(() -> group.node(0).broadcast("never"))
+      assertThatThrownBy(() -> group.member(0).broadcast("never"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class,
@@ -721,13 +721,13 @@ class HostileTest {
               request.is("GET", "/v1/websocket/") && request.headers().containsKey("Authorization")
                   ? Optional.of(TestServer.Answer.of(403))
                   : Optional.empty();
-      group.node(0).start();
-      assertThatThrownBy(() -> group.node(0).broadcast("never"))
+      group.member(0).start();
+      assertThatThrownBy(() -> group.member(0).broadcast("never"))
           .cause()
           .isInstanceOf(ChannelException.class);
-      assertThat(group.node(0).channel.connected()).isFalse();
+      assertThat(group.member(0).channel.connected()).isFalse();
       server.intercept = request -> Optional.empty();
-      group.node(1).start();
+      group.member(1).start();
       group.awaitEstablished();
     }
   }
@@ -737,14 +737,14 @@ class HostileTest {
     try (TestGroup group =
         TestGroup.started(server, 2, config -> config.withTiming(Timings.impatient()))) {
       for (int code : new int[] {Link.CONNECTED_ELSEWHERE, 4401, 1001}) {
-        TestServer.Account account = server.accounts.get(group.node(0).member().aci());
+        TestServer.Account account = server.accounts.get(group.member(0).entry().aci());
         TestServer.Connection before = account.connection;
         before.close(code);
         await()
             .atMost(PATIENCE)
             .until(() -> account.connection != null && account.connection != before);
-        group.node(1).broadcast("code " + code);
-        await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("code " + code));
+        group.member(1).broadcast("code " + code);
+        await().atMost(PATIENCE).until(() -> group.member(0).texts().contains("code " + code));
       }
     }
   }
@@ -759,11 +759,11 @@ class HostileTest {
                 config ->
                     ChannelConfig.of(config.messaging(), other.caPem(), config.trustRoot())
                         .withTiming(Timings.impatient()))) {
-      group.node(0).start();
-      assertThatThrownBy(() -> group.node(0).broadcast("never"))
+      group.member(0).start();
+      assertThatThrownBy(() -> group.member(0).broadcast("never"))
           .cause()
           .isInstanceOf(ChannelException.class);
-      assertThat(group.node(0).channel.connected()).isFalse();
+      assertThat(group.member(0).channel.connected()).isFalse();
       assertThatThrownBy(
               () -> Enrolment.enrol(server.uri(), other.caPem(), null, "+15550000001", "dG9rZW4="))
           .isInstanceOfSatisfying(
@@ -833,21 +833,21 @@ class HostileTest {
             server, 3, config -> config.withTiming(Timings.heartbeat(Duration.ofMillis(100))))) {
       change.make(server, server.accounts.get(group.accounts.get(2).aci()));
 
-      assertThatThrownBy(() -> group.node(0).broadcast("to all"))
+      assertThatThrownBy(() -> group.member(0).broadcast("to all"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class, e -> assertThat(e.reason()).isEqualTo(change.cause))
           .hasMessageContaining("p3");
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().equals(List.of("to all")));
-      assertThat(group.node(2).received).isEmpty();
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().equals(List.of("to all")));
+      assertThat(group.member(2).received).isEmpty();
 
       // Heartbeats are sent to all, too: more of them than may be missed.
       int heard = server.count("PUT messages/many");
       await().atMost(PATIENCE).until(() -> server.count("PUT messages/many") > heard + 60);
-      assertThat(group.node(0).channel.reachable()).contains(group.node(1).member());
-      assertThat(group.node(1).channel.reachable()).contains(group.node(0).member());
-      group.node(1).broadcast(List.of(group.node(0).member()), "still here");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().equals(List.of("still here")));
+      assertThat(group.member(0).channel.reachable()).contains(group.member(1).entry());
+      assertThat(group.member(1).channel.reachable()).contains(group.member(0).entry());
+      group.member(1).broadcast(List.of(group.member(0).entry()), "still here");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().equals(List.of("still here")));
     }
   }
 }

@@ -55,7 +55,7 @@ class LoadTest {
                       for (int i = 0; i < MESSAGES; i++) {
                         sent.add(
                             group
-                                .node(0)
+                                .member(0)
                                 .channel
                                 .broadcast(
                                     group.roster.members(),
@@ -65,10 +65,10 @@ class LoadTest {
                         if (i % 4 == 0) {
                           sent.add(
                               group
-                                  .node(1)
+                                  .member(1)
                                   .channel
                                   .send(
-                                      group.node(0).member(),
+                                      group.member(0).entry(),
                                       (thread + ":" + i).getBytes(StandardCharsets.UTF_8),
                                       SecureChannel.SendOptions.online(null))
                                   .toCompletableFuture());
@@ -81,17 +81,19 @@ class LoadTest {
       }
       CompletableFuture.allOf(sent.toArray(CompletableFuture[]::new)).get(60, TimeUnit.SECONDS);
       for (int n = 1; n <= 2; n++) {
-        TestGroup.Node node = group.node(n);
-        await().atMost(PATIENCE).until(() -> node.received.size() == THREADS * MESSAGES);
-        assertOrdered(node, MESSAGES, 1);
+        TestGroup.TestMember each = group.member(n);
+        await().atMost(PATIENCE).until(() -> each.received.size() == THREADS * MESSAGES);
+        assertOrdered(each, MESSAGES, 1);
       }
-      await().atMost(PATIENCE).until(() -> group.node(0).received.size() == THREADS * MESSAGES / 4);
-      assertOrdered(group.node(0), MESSAGES, 4);
+      await()
+          .atMost(PATIENCE)
+          .until(() -> group.member(0).received.size() == THREADS * MESSAGES / 4);
+      assertOrdered(group.member(0), MESSAGES, 4);
     }
   }
 
-  private static void assertOrdered(TestGroup.Node node, int messages, int step) {
-    List<String> texts = node.texts();
+  private static void assertOrdered(TestGroup.TestMember each, int messages, int step) {
+    List<String> texts = each.texts();
     for (int t = 0; t < THREADS; t++) {
       String prefix = t + ":";
       List<String> expected = new ArrayList<>();
@@ -115,23 +117,23 @@ class LoadTest {
         byte[] given = body.clone();
         CompletableFuture<Void> sent =
             group
-                .node(0)
+                .member(0)
                 .channel
                 .broadcast(group.roster.members(), given, SecureChannel.SendOptions.online(null))
                 .toCompletableFuture();
         java.util.Arrays.fill(given, (byte) 0); // the caller may use its array again at once
         sent.get(60, TimeUnit.SECONDS);
         for (int n = 1; n <= 2; n++) {
-          TestGroup.Node node = group.node(n);
-          await().atMost(PATIENCE).until(() -> node.received.size() == 1);
-          assertThat(node.received.getFirst().body()).isEqualTo(body);
-          assertThat(node.received.getFirst().broadcast()).isTrue();
-          node.received.clear();
+          TestGroup.TestMember each = group.member(n);
+          await().atMost(PATIENCE).until(() -> each.received.size() == 1);
+          assertThat(each.received.getFirst().body()).isEqualTo(body);
+          assertThat(each.received.getFirst().broadcast()).isTrue();
+          each.received.clear();
         }
       }
       assertThat(
               group
-                  .node(0)
+                  .member(0)
                   .channel
                   .broadcast(
                       group.roster.members(),
@@ -153,15 +155,15 @@ class LoadTest {
     try (TestGroup group = TestGroup.started(server, 5, config -> config.withSendMode(mode))) {
       String trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
       group
-          .node(0)
+          .member(0)
           .channel
           .broadcast(group.roster.members(), new byte[256], SecureChannel.SendOptions.online(trace))
           .toCompletableFuture()
           .get(30, TimeUnit.SECONDS);
-      await().atMost(PATIENCE).until(() -> group.node(3).received.size() == 1);
-      assertThat(group.node(3).received.getFirst().traceparent()).isEqualTo(trace);
+      await().atMost(PATIENCE).until(() -> group.member(3).received.size() == 1);
+      assertThat(group.member(3).received.getFirst().traceparent()).isEqualTo(trace);
       String label = ChannelMetrics.Mode.of(mode).label();
-      var registry = group.node(0).registry;
+      var registry = group.member(0).registry;
       assertThat(registry.counter(ChannelMetrics.REQUESTS, "mode", label).count())
           .isEqualTo(mode == SendMode.GROUP ? 1 : 4);
       double bytes =
@@ -184,16 +186,16 @@ class LoadTest {
                   : java.util.Optional.empty();
       CompletableFuture<Void> waiting =
           group
-              .node(0)
+              .member(0)
               .channel
               .broadcast(
                   group.roster.members(), new byte[1], SecureChannel.SendOptions.online(null))
               .toCompletableFuture();
       CompletableFuture<Void> never =
-          group.node(0).channel.established(group.roster.members()).toCompletableFuture();
+          group.member(0).channel.established(group.roster.members()).toCompletableFuture();
       assertThat(never).isCompleted();
-      group.node(0).channel.close();
-      group.node(0).channel.close();
+      group.member(0).channel.close();
+      group.member(0).channel.close();
       assertThat(waiting)
           .failsWithin(PATIENCE)
           .withThrowableThat()
@@ -203,9 +205,10 @@ class LoadTest {
               e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.CLOSED));
       assertThat(
               group
-                  .node(0)
+                  .member(0)
                   .channel
-                  .send(group.node(1).member(), new byte[1], SecureChannel.SendOptions.online(null))
+                  .send(
+                      group.member(1).entry(), new byte[1], SecureChannel.SendOptions.online(null))
                   .toCompletableFuture())
           .isCompletedExceptionally();
     }

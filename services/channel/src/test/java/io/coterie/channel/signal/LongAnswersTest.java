@@ -23,10 +23,10 @@ class LongAnswersTest {
     try (TestServer server = new TestServer();
         TestGroup group =
             TestGroup.started(server, 2, config -> config.withSendMode(SendMode.NAMED_STORED))) {
-      group.node(0).broadcast("first");
+      group.member(0).broadcast("first");
       server.intercept =
           request -> request.is("PUT", "/v1/messages/") ? Optional.of(LONG) : Optional.empty();
-      assertThatThrownBy(() -> group.node(0).broadcast("second"))
+      assertThatThrownBy(() -> group.member(0).broadcast("second"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class, e -> assertThat(e.reason()).isEqualTo(Cause.UNAVAILABLE));

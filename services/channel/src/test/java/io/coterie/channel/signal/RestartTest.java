@@ -44,7 +44,7 @@ class RestartTest {
   @Test
   void restartedMemberTalksAndHears() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
-      TestGroup.Node restarted = group.node(1);
+      TestGroup.TestMember restarted = group.member(1);
       for (int i = 0; i < 3; i++) {
         restarted.stop();
         restarted.start();
@@ -55,15 +55,15 @@ class RestartTest {
             .get(30, java.util.concurrent.TimeUnit.SECONDS);
         String round = "round " + i;
         restarted.broadcast(round);
-        group.node(0).broadcast(round);
-        group.node(0).send(restarted, "pair " + i);
-        restarted.send(group.node(2), "pair " + i);
+        group.member(0).broadcast(round);
+        group.member(0).send(restarted, "pair " + i);
+        restarted.send(group.member(2), "pair " + i);
         await().atMost(PATIENCE).until(() -> restarted.texts().contains("pair " + round.charAt(6)));
         await().atMost(PATIENCE).until(() -> restarted.texts().contains(round));
-        await().atMost(PATIENCE).until(() -> group.node(0).texts().contains(round));
-        await().atMost(PATIENCE).until(() -> group.node(2).texts().contains(round));
+        await().atMost(PATIENCE).until(() -> group.member(0).texts().contains(round));
+        await().atMost(PATIENCE).until(() -> group.member(2).texts().contains(round));
       }
-      await().atMost(PATIENCE).until(() -> group.node(2).received.size() == 9);
+      await().atMost(PATIENCE).until(() -> group.member(2).received.size() == 9);
     }
   }
 
@@ -75,7 +75,7 @@ class RestartTest {
   void broadcastToAMemberThatRestartedUnnoticedArrives() throws Exception {
     AtomicBoolean blocked = new AtomicBoolean();
     try (TestGroup group = TestGroup.started(server, 3)) {
-      TestGroup.Node restarted = group.node(1);
+      TestGroup.TestMember restarted = group.member(1);
       // Its hellos do not get through for a while.
       server.intercept =
           request ->
@@ -88,7 +88,7 @@ class RestartTest {
       restarted.stop();
       restarted.start();
       await().atMost(PATIENCE).until(restarted.channel::connected);
-      group.node(0).broadcast("early");
+      group.member(0).broadcast("early");
       assertThat(restarted.received).isEmpty();
       blocked.set(false);
       await().atMost(PATIENCE).until(() -> restarted.texts().equals(List.of("early")));
@@ -98,14 +98,14 @@ class RestartTest {
   @Test
   void allRestartAtOnce() throws Exception {
     try (TestGroup group = TestGroup.started(server, 5)) {
-      group.nodes.forEach(TestGroup.Node::stop);
-      group.nodes.forEach(TestGroup.Node::start);
+      group.all.forEach(TestGroup.TestMember::stop);
+      group.all.forEach(TestGroup.TestMember::start);
       group.awaitEstablished();
-      for (TestGroup.Node node : group.nodes) {
-        node.broadcast("again " + node.index);
+      for (TestGroup.TestMember each : group.all) {
+        each.broadcast("again " + each.index);
       }
-      for (TestGroup.Node node : group.nodes) {
-        await().atMost(PATIENCE).until(() -> node.received.size() == 4);
+      for (TestGroup.TestMember each : group.all) {
+        await().atMost(PATIENCE).until(() -> each.received.size() == 4);
       }
     }
   }
@@ -113,18 +113,18 @@ class RestartTest {
   @Test
   void memberThatComesLaterIsGreeted() throws Exception {
     try (TestGroup group = new TestGroup(server, 3, config -> config)) {
-      group.node(0).start();
-      group.node(1).start();
-      group.awaitEstablished(group.nodes.subList(0, 2));
-      assertThat(group.node(0).channel.reachable()).containsExactly(group.node(1).member());
-      CompletionStage<Void> waiting = group.node(0).channel.established(group.roster.members());
+      group.member(0).start();
+      group.member(1).start();
+      group.awaitEstablished(group.all.subList(0, 2));
+      assertThat(group.member(0).channel.reachable()).containsExactly(group.member(1).entry());
+      CompletionStage<Void> waiting = group.member(0).channel.established(group.roster.members());
       assertThat(waiting.toCompletableFuture()).isNotDone();
-      group.node(2).start();
+      group.member(2).start();
       group.awaitEstablished();
       // Told on a thread of the channel, which may come after what is asked anew.
       assertThat(waiting).succeedsWithin(PATIENCE);
-      group.node(2).broadcast("late");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("late"));
+      group.member(2).broadcast("late");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().contains("late"));
     }
   }
 
@@ -132,11 +132,11 @@ class RestartTest {
   void messagesFlowAgainWhenTheServiceComesBack() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
       server.stop();
-      await().atMost(PATIENCE).until(() -> !group.node(0).channel.connected());
+      await().atMost(PATIENCE).until(() -> !group.member(0).channel.connected());
       // Sent while nobody listens: waits for the connection and is then delivered once.
       CompletionStage<Void> sent =
           group
-              .node(0)
+              .member(0)
               .channel
               .broadcast(
                   group.roster.members(),
@@ -144,12 +144,12 @@ class RestartTest {
                   SecureChannel.SendOptions.stored(null));
       server.restart();
       sent.toCompletableFuture().get(30, java.util.concurrent.TimeUnit.SECONDS);
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("meanwhile"));
-      await().atMost(PATIENCE).until(() -> group.node(2).channel.connected());
-      group.node(2).broadcast("after");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("after"));
-      await().atMost(PATIENCE).until(() -> group.node(1).texts().contains("after"));
-      assertThat(group.node(1).texts()).containsExactly("meanwhile", "after");
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().contains("meanwhile"));
+      await().atMost(PATIENCE).until(() -> group.member(2).channel.connected());
+      group.member(2).broadcast("after");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().contains("after"));
+      await().atMost(PATIENCE).until(() -> group.member(1).texts().contains("after"));
+      assertThat(group.member(1).texts()).containsExactly("meanwhile", "after");
     }
   }
 
@@ -160,18 +160,18 @@ class RestartTest {
             server, 2, config -> config.withTiming(Timings.heartbeat(Duration.ofMillis(100))))) {
       await()
           .atMost(PATIENCE)
-          .until(() -> group.node(0).channel.reachable().contains(group.node(1).member()));
+          .until(() -> group.member(0).channel.reachable().contains(group.member(1).entry()));
       // Neither heartbeats nor farewells come through: it might as well have been killed.
       server.intercept =
           request ->
               request.is("PUT", "/v1/messages/multi_recipient")
                   ? Optional.of(TestServer.Answer.of(503))
                   : Optional.empty();
-      group.node(1).stop();
-      await().atMost(PATIENCE).until(() -> group.node(0).channel.reachable().isEmpty());
+      group.member(1).stop();
+      await().atMost(PATIENCE).until(() -> group.member(0).channel.reachable().isEmpty());
       server.intercept = request -> Optional.empty();
-      group.node(1).start();
-      await().atMost(PATIENCE).until(() -> !group.node(0).channel.reachable().isEmpty());
+      group.member(1).start();
+      await().atMost(PATIENCE).until(() -> !group.member(0).channel.reachable().isEmpty());
     }
   }
 
@@ -190,12 +190,12 @@ class RestartTest {
                 config
                     .withSendMode(mode)
                     .withTiming(Timings.heartbeat(Duration.ofMinutes(1), PATIENCE)))) {
-      TestGroup.Node sender = group.node(0);
-      TestGroup.Node leaving = group.node(1);
+      TestGroup.TestMember sender = group.member(0);
+      TestGroup.TestMember leaving = group.member(1);
       leaving.stop();
       await()
           .atMost(PATIENCE)
-          .until(() -> sender.channel.reachable().equals(Set.of(group.node(2).member())));
+          .until(() -> sender.channel.reachable().equals(Set.of(group.member(2).entry())));
 
       CompletionStage<Void> order =
           sender.channel.broadcast(
@@ -204,7 +204,7 @@ class RestartTest {
               SecureChannel.SendOptions.online(null));
       CompletionStage<Void> part =
           sender.channel.send(
-              leaving.member(),
+              leaving.entry(),
               "part".getBytes(StandardCharsets.US_ASCII),
               SecureChannel.SendOptions.online(null));
       assertThat(part.toCompletableFuture()).isNotDone();
@@ -236,19 +236,19 @@ class RestartTest {
             20,
             d.cryptoThreads());
     try (TestGroup group = TestGroup.started(server, 3, config -> config.withLimits(rotating))) {
-      java.util.UUID first = group.node(0).channel.senderKey();
+      java.util.UUID first = group.member(0).channel.senderKey();
       int sent = 0;
       long deadline = System.nanoTime() + PATIENCE.toNanos();
       java.util.Set<java.util.UUID> keys = new java.util.HashSet<>();
       while (keys.size() < 4 && System.nanoTime() < deadline) {
-        group.node(0).broadcast("m" + sent++);
-        keys.add(group.node(0).channel.senderKey());
+        group.member(0).broadcast("m" + sent++);
+        keys.add(group.member(0).channel.senderKey());
       }
       assertThat(keys).hasSizeGreaterThanOrEqualTo(4).contains(first);
       int all = sent;
-      await().atMost(PATIENCE).until(() -> group.node(1).received.size() == all);
-      await().atMost(PATIENCE).until(() -> group.node(2).received.size() == all);
-      assertThat(group.node(1).texts())
+      await().atMost(PATIENCE).until(() -> group.member(1).received.size() == all);
+      await().atMost(PATIENCE).until(() -> group.member(2).received.size() == all);
+      assertThat(group.member(1).texts())
           .isEqualTo(java.util.stream.IntStream.range(0, all).mapToObj(i -> "m" + i).toList());
     }
   }
@@ -256,57 +256,58 @@ class RestartTest {
   @Test
   void memberThatLeavesTheRosterIsCutOff() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
-      java.util.UUID before = group.node(0).channel.senderKey();
-      TestServer.Account first = server.accounts.get(group.node(0).member().aci());
+      java.util.UUID before = group.member(0).channel.senderKey();
+      TestServer.Account first = server.accounts.get(group.member(0).entry().aci());
       byte[] known = first.accessKey;
       Roster smaller =
-          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member()));
-      group.node(0).channel.updateRoster(smaller);
-      group.node(1).channel.updateRoster(smaller);
-      await().atMost(PATIENCE).until(() -> !group.node(0).channel.senderKey().equals(before));
+          new Roster("test", 2, List.of(group.member(0).entry(), group.member(1).entry()));
+      group.member(0).channel.updateRoster(smaller);
+      group.member(1).channel.updateRoster(smaller);
+      await().atMost(PATIENCE).until(() -> !group.member(0).channel.senderKey().equals(before));
       await().atMost(PATIENCE).until(() -> !Arrays.equals(known, first.accessKey));
       assertThatThrownBy(
-              () -> group.node(2).broadcast(List.of(group.node(0).member()), "from outside"))
+              () -> group.member(2).broadcast(List.of(group.member(0).entry()), "from outside"))
           .cause()
           .isInstanceOfSatisfying(
               ChannelException.class,
               e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNAUTHENTICATED));
-      group.node(1).broadcast(smaller.members(), "from inside");
-      await().atMost(PATIENCE).until(() -> group.node(0).texts().contains("from inside"));
+      group.member(1).broadcast(smaller.members(), "from inside");
+      await().atMost(PATIENCE).until(() -> group.member(0).texts().contains("from inside"));
       await()
           .atMost(PATIENCE)
-          .until(() -> group.node(0).rejected(ChannelMetrics.Rejection.STRANGER) > 0);
-      assertThat(group.node(0).texts()).doesNotContain("from outside");
+          .until(() -> group.member(0).rejected(ChannelMetrics.Rejection.STRANGER) > 0);
+      assertThat(group.member(0).texts()).doesNotContain("from outside");
       assertThat(
               group
-                  .node(0)
+                  .member(0)
                   .channel
-                  .send(group.node(2).member(), new byte[1], SecureChannel.SendOptions.online(null))
+                  .send(
+                      group.member(2).entry(), new byte[1], SecureChannel.SendOptions.online(null))
                   .toCompletableFuture())
           .failsWithin(PATIENCE)
           .withThrowableThat()
           .havingRootCause()
           .withMessageContaining("not in the roster");
       // And back again.
-      group.node(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
-      group.node(1).channel.updateRoster(new Roster("test", 3, group.roster.members()));
-      group.awaitEstablished(group.nodes.subList(0, 2));
+      group.member(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
+      group.member(1).channel.updateRoster(new Roster("test", 3, group.roster.members()));
+      group.awaitEstablished(group.all.subList(0, 2));
       group
-          .node(0)
+          .member(0)
           .channel
           .established(group.roster.members())
           .toCompletableFuture()
           .get(30, java.util.concurrent.TimeUnit.SECONDS);
-      group.node(0).broadcast("welcome back");
-      await().atMost(PATIENCE).until(() -> group.node(2).texts().contains("welcome back"));
+      group.member(0).broadcast("welcome back");
+      await().atMost(PATIENCE).until(() -> group.member(2).texts().contains("welcome back"));
     }
   }
 
   @Test
   void callerWhoWaitsForMemberThatLeavesIsToldUnderNoLockOfTheChannel() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
-      SignalChannel channel = group.node(0).channel;
-      group.node(2).channel.close();
+      SignalChannel channel = group.member(0).channel;
+      group.member(2).channel.close();
       await()
           .atMost(PATIENCE)
           .until(() -> !channel.established(group.roster.members()).toCompletableFuture().isDone());
@@ -320,7 +321,7 @@ class RestartTest {
                   })
               .toCompletableFuture();
       channel.updateRoster(
-          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member())));
+          new Roster("test", 2, List.of(group.member(0).entry(), group.member(1).entry())));
       assertThat(locked).succeedsWithin(PATIENCE).isEqualTo(false);
     }
   }

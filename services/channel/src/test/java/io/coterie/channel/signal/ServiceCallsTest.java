@@ -105,20 +105,20 @@ class ServiceCallsTest {
             sent.add(envelope);
             return List.of(envelope);
           };
-      group.node(0).start();
-      group.node(1).start();
-      group.awaitEstablished(group.nodes.subList(0, 2));
+      group.member(0).start();
+      group.member(1).start();
+      group.awaitEstablished(group.all.subList(0, 2));
       sent.clear();
-      group.node(0).send(group.node(1), "under a session that ends");
-      await().atMost(PATIENCE).until(() -> !group.node(1).received.isEmpty());
+      group.member(0).send(group.member(1), "under a session that ends");
+      await().atMost(PATIENCE).until(() -> !group.member(1).received.isEmpty());
       List<Envelope> old = List.copyOf(sent);
       server.tap = List::of;
-      group.node(1).stop();
-      group.node(1).start();
-      group.awaitEstablished(group.nodes.subList(0, 2));
+      group.member(1).stop();
+      group.member(1).start();
+      group.awaitEstablished(group.all.subList(0, 2));
 
       // Messages that the new process cannot read make it open another session.
-      TestServer.Account account = server.accounts.get(group.node(1).member().aci());
+      TestServer.Account account = server.accounts.get(group.member(1).entry().aci());
       int before = server.count("GET keys");
       await()
           .atMost(PATIENCE)
@@ -127,11 +127,11 @@ class ServiceCallsTest {
                 old.forEach(envelope -> server.deliver(account, envelope, true, null));
                 return server.count("GET keys") > before;
               });
-      group.node(2).start();
+      group.member(2).start();
       Roster smaller =
-          new Roster("test", 2, List.of(group.node(0).member(), group.node(1).member()));
-      group.node(0).channel.updateRoster(smaller);
-      group.node(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
+          new Roster("test", 2, List.of(group.member(0).entry(), group.member(1).entry()));
+      group.member(0).channel.updateRoster(smaller);
+      group.member(0).channel.updateRoster(new Roster("test", 3, group.roster.members()));
       group.awaitEstablished();
       assertThat(probe.locks).isEmpty();
     }
@@ -144,12 +144,12 @@ class ServiceCallsTest {
       Probe probe = new Probe();
       group.registries = () -> probe;
       // The other member is not there, so that hellos are repeated and sessions opened anew.
-      group.node(0).start();
+      group.member(0).start();
       int certificates = server.count("GET certificate");
       await().atMost(PATIENCE).until(() -> server.count("GET keepalive") >= 3);
       await().atMost(PATIENCE).until(() -> server.count("GET certificate") >= certificates + 2);
       await().atMost(PATIENCE).until(() -> server.count("GET keys") >= 3);
-      group.node(1).start();
+      group.member(1).start();
       group.awaitEstablished();
       assertThat(probe.threads).isNotEmpty().noneMatch(name -> name.endsWith("-timer"));
     }

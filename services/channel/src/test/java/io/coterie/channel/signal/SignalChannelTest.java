@@ -45,15 +45,15 @@ class SignalChannelTest {
   })
   void everyoneHearsEveryone(int size, SendMode mode) throws Exception {
     try (TestGroup group = TestGroup.started(server, size, config -> config.withSendMode(mode))) {
-      for (TestGroup.Node node : group.nodes) {
-        node.broadcast("from " + node.index);
+      for (TestGroup.TestMember each : group.all) {
+        each.broadcast("from " + each.index);
       }
-      for (TestGroup.Node node : group.nodes) {
+      for (TestGroup.TestMember each : group.all) {
         await()
             .atMost(Duration.ofSeconds(TestGroup.PATIENCE_SECONDS))
-            .until(() -> node.received.size() == size - 1);
-        assertThat(node.received).allMatch(InboundMessage::broadcast);
-        assertThat(node.received)
+            .until(() -> each.received.size() == size - 1);
+        assertThat(each.received).allMatch(InboundMessage::broadcast);
+        assertThat(each.received)
             .allSatisfy(
                 m ->
                     assertThat(new String(m.body()))
@@ -76,34 +76,34 @@ class SignalChannelTest {
             }
             return Optional.empty();
           };
-      group.node(0).broadcast("named");
+      group.member(0).broadcast("named");
       assertThat(sent).hasSize(2);
       for (TestServer.Request request : sent) {
-        assertThat(request.account()).contains(group.node(0).member().aci());
+        assertThat(request.account()).contains(group.member(0).entry().aci());
         assertThat(request.headers()).doesNotContainKey("unidentified-access-key");
         assertThat(new String(request.body(), StandardCharsets.US_ASCII))
             .contains("\"online\":false");
       }
-      await().until(() -> group.node(2).texts().equals(List.of("named")));
+      await().until(() -> group.member(2).texts().equals(List.of("named")));
     }
   }
 
   @Test
   void pairwiseMessageReachesOneMember() throws Exception {
     try (TestGroup group = TestGroup.started(server, 3)) {
-      group.node(0).send(group.node(2), "for you alone");
-      await().until(() -> group.node(2).received.size() == 1);
-      assertThat(group.node(2).received.getFirst().broadcast()).isFalse();
-      assertThat(group.node(2).received.getFirst().sender()).isEqualTo(group.node(0).member());
-      assertThat(group.node(1).received).isEmpty();
+      group.member(0).send(group.member(2), "for you alone");
+      await().until(() -> group.member(2).received.size() == 1);
+      assertThat(group.member(2).received.getFirst().broadcast()).isFalse();
+      assertThat(group.member(2).received.getFirst().sender()).isEqualTo(group.member(0).entry());
+      assertThat(group.member(1).received).isEmpty();
     }
   }
 
   @Test
   void aClosedChannelLetsNobodyWaitForItsPeers() throws Exception {
     try (TestGroup group = new TestGroup(server, 2, config -> config)) {
-      group.node(0).start();
-      SignalChannel channel = group.node(0).channel;
+      group.member(0).start();
+      SignalChannel channel = group.member(0).channel;
       CompletionStage<Void> before = channel.established(group.roster.members());
       channel.close();
       CompletionStage<Void> after = channel.established(group.roster.members());

@@ -27,7 +27,7 @@ final class TestGroup implements AutoCloseable {
   final TestServer server;
   final List<ChannelAccount> accounts = new ArrayList<>();
   final Roster roster;
-  final List<Node> nodes = new ArrayList<>();
+  final List<TestMember> all = new ArrayList<>();
 
   /** Makes the registry of each channel that is started from here on. */
   Supplier<SimpleMeterRegistry> registries = SimpleMeterRegistry::new;
@@ -35,17 +35,17 @@ final class TestGroup implements AutoCloseable {
   private final UnaryOperator<ChannelConfig> configure;
 
   /** One member: its channel of the moment and all it has received, over all its processes. */
-  final class Node {
+  final class TestMember {
     final int index;
     final List<InboundMessage> received = new CopyOnWriteArrayList<>();
     SimpleMeterRegistry registry = new SimpleMeterRegistry();
     SignalChannel channel;
 
-    Node(int index) {
+    TestMember(int index) {
       this.index = index;
     }
 
-    Member member() {
+    Member entry() {
       return roster.byAddress(accounts.get(index).aci(), 1).orElseThrow();
     }
 
@@ -82,10 +82,10 @@ final class TestGroup implements AutoCloseable {
           .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
     }
 
-    void send(Node to, String text) throws Exception {
+    void send(TestMember to, String text) throws Exception {
       channel
           .send(
-              to.member(),
+              to.entry(),
               text.getBytes(StandardCharsets.UTF_8),
               SecureChannel.SendOptions.online(null))
           .toCompletableFuture()
@@ -113,7 +113,7 @@ final class TestGroup implements AutoCloseable {
       accounts.add(account);
       members.add(
           Enrolment.member(account, "p" + (i + 1), Member.Role.PARTY, i + 1, "test", new byte[32]));
-      nodes.add(new Node(i));
+      all.add(new TestMember(i));
     }
     roster = new Roster("test", 1, members);
   }
@@ -125,23 +125,23 @@ final class TestGroup implements AutoCloseable {
   static TestGroup started(TestServer server, int size, UnaryOperator<ChannelConfig> configure)
       throws Exception {
     TestGroup group = new TestGroup(server, size, configure);
-    group.nodes.forEach(Node::start);
+    group.all.forEach(TestMember::start);
     group.awaitEstablished();
     return group;
   }
 
-  Node node(int index) {
-    return nodes.get(index);
+  TestMember member(int index) {
+    return all.get(index);
   }
 
   void awaitEstablished() throws Exception {
-    awaitEstablished(nodes);
+    awaitEstablished(all);
   }
 
-  void awaitEstablished(Collection<Node> among) throws Exception {
-    List<Member> members = among.stream().map(Node::member).toList();
-    for (Node node : among) {
-      node.channel
+  void awaitEstablished(Collection<TestMember> among) throws Exception {
+    List<Member> members = among.stream().map(TestMember::entry).toList();
+    for (TestMember each : among) {
+      each.channel
           .established(members)
           .toCompletableFuture()
           .get(PATIENCE_SECONDS, TimeUnit.SECONDS);
@@ -154,10 +154,10 @@ final class TestGroup implements AutoCloseable {
 
   @Override
   public void close() {
-    nodes.forEach(
-        node -> {
-          if (node.channel != null) {
-            node.channel.close();
+    all.forEach(
+        each -> {
+          if (each.channel != null) {
+            each.channel.close();
           }
         });
   }

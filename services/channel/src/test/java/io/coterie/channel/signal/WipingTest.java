@@ -33,9 +33,9 @@ class WipingTest {
             new TestGroup(
                 server, 3, config -> config.withSendMode(mode).withTiming(Timings.impatient()))) {
       // Nobody to send to: no session can be opened with accounts that the service does not have.
-      server.accounts.remove(group.node(1).member().aci());
-      server.accounts.remove(group.node(2).member().aci());
-      group.node(0).start();
+      server.accounts.remove(group.member(1).entry().aci());
+      server.accounts.remove(group.member(2).entry().aci());
+      group.member(0).start();
       byte[] body = new byte[1000];
       new SecureRandom().nextBytes(body);
       // The mark is kept inverted, so that the test itself is not found.
@@ -47,7 +47,7 @@ class WipingTest {
       assertThatThrownBy(
               () ->
                   group
-                      .node(0)
+                      .member(0)
                       .channel
                       .broadcast(
                           group.roster.members(), body, SecureChannel.SendOptions.online(null))

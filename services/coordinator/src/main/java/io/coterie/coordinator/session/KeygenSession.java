@@ -22,8 +22,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.TimeUnit;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -182,8 +180,10 @@ public final class KeygenSession extends ObservedSession {
   private void recall() {
     if (!recalling) {
       recalling = true;
-      CompletableFuture.delayedExecutor(ANSWERING.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
-          .execute(
+      sessions
+          .timer()
+          .after(
+              ANSWERING,
               () -> {
                 if (!hasEnded()) {
                   cancel();
@@ -223,8 +223,10 @@ public final class KeygenSession extends ObservedSession {
   private void close(Duration time) {
     if (!closing) {
       closing = true;
-      CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, sessions.pool())
-          .execute(
+      sessions
+          .timer()
+          .after(
+              time,
               () -> {
                 synchronized (this) {
                   end(verdict());

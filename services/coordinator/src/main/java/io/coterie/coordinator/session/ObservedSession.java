@@ -23,6 +23,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
@@ -54,7 +55,7 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
     this.protocol = protocol;
     this.sessions = sessions;
     this.channel = channel;
-    this.startedNanos = System.nanoTime();
+    this.startedNanos = sessions.timer().nanos();
     plan.parties().forEach(m -> members.put(m.partyId(), m));
   }
 
@@ -132,14 +133,39 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
    */
   public SessionOutcome await(Duration timeout) throws InterruptedException {
     if (!endsWithin(timeout)) {
-      if (!hearing().isZero()) {
-        cancel();
-      }
-      if (hearing().isZero() || !endsWithin(hearing())) {
+      if (timeIsUp() && !endsWithin(hearing())) {
         end(timedOut());
       }
     }
     return outcome.join();
+  }
+
+  /** The same for a caller that has no thread to wait with. */
+  public CompletionStage<SessionOutcome> endWithin(Duration timeout) {
+    sessions
+        .timer()
+        .after(
+            timeout,
+            () -> {
+              if (!hasEnded() && timeIsUp()) {
+                sessions.timer().after(hearing(), () -> end(timedOut()));
+              }
+            });
+    return outcome;
+  }
+
+  /**
+   * The time is up: the session ends, or the parties are told to stop.
+   *
+   * @return whether they are heard first
+   */
+  private boolean timeIsUp() {
+    if (hearing().isZero()) {
+      end(timedOut());
+      return false;
+    }
+    cancel();
+    return true;
   }
 
   /**

@@ -68,6 +68,7 @@ public final class Sessions {
   private final EpochListener epochs;
   private final PartyHealth health;
   private final Executor pool;
+  private final SessionTimer timer;
   private final ProtocolMetrics metrics;
   private final CoordinatorMetrics telemetry;
   private final SecureRandom random;
@@ -92,6 +93,33 @@ public final class Sessions {
       ProtocolMetrics metrics,
       CoordinatorMetrics telemetry,
       SecureRandom random) {
+    this(
+        core,
+        evidence,
+        ledgers,
+        epochs,
+        verifiers,
+        health,
+        pool,
+        SessionTimer.of(pool),
+        metrics,
+        telemetry,
+        random);
+  }
+
+  /** The same by another time than this machine's. */
+  public Sessions(
+      MpcCore core,
+      EvidenceKeeper evidence,
+      LedgerKeeper ledgers,
+      EpochListener epochs,
+      Map<Scheme, ResultVerifier> verifiers,
+      PartyHealth health,
+      Executor pool,
+      SessionTimer timer,
+      ProtocolMetrics metrics,
+      CoordinatorMetrics telemetry,
+      SecureRandom random) {
     this.core = core;
     this.evidence = evidence;
     this.ledgers = ledgers;
@@ -99,6 +127,7 @@ public final class Sessions {
     this.verifiers = Map.copyOf(verifiers);
     this.health = health;
     this.pool = pool;
+    this.timer = timer;
     this.metrics = metrics;
     this.telemetry = telemetry;
     this.random = random;
@@ -309,6 +338,10 @@ public final class Sessions {
 
   Executor pool() {
     return pool;
+  }
+
+  SessionTimer timer() {
+    return timer;
   }
 
   ProtocolMetrics metrics() {

@@ -133,7 +133,8 @@ public final class SigningSession extends ObservedSession {
     if (step.hasDone() || (step.hasWaiting() && step.getRound() > left)) {
       sessions
           .metrics()
-          .roundLeft(protocol.label(), left, Duration.ofNanos(System.nanoTime() - startedNanos));
+          .roundLeft(
+              protocol.label(), left, Duration.ofNanos(sessions.timer().nanos() - startedNanos));
       sessions
           .metrics()
           .waited(

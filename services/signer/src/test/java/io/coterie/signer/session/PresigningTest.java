@@ -11,6 +11,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.share.KeyShare;
@@ -39,6 +40,19 @@ abstract class PresigningTest extends SessionFixture {
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     assertThat(watch.pool).containsExactly("made", "used");
     assertThat(watch.ready).isZero();
+  }
+
+  @Test
+  void a_coordinator_that_has_its_share_of_the_disk_gets_no_more_presignatures() {
+    ledger.kept.put(MemoryLedger.COORDINATOR, 70_000_000L);
+    ledger.diskBytes = 10_000_000;
+    start();
+    ecdsaKey();
+    SessionId session = give(presigning());
+    assertThat(awaitReport(session).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_OVERLOADED);
+    assertThat(awaitReport(session).getRefused().getDetail()).contains("this coordinator");
+    assertThat(ledger.sessions).isEmpty();
   }
 
   @Test

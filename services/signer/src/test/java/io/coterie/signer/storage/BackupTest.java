@@ -117,6 +117,13 @@ class BackupTest {
         assertThat(claimed(store, i)).as("session %d", i).isEqualTo(Outcome.SESSION_REPLAYED);
       }
       assertThat(claimed(store, 1_000)).isEqualTo(Outcome.CLAIMED);
+      assertThat(store.holds().all())
+          .as("nobody knows what was held since")
+          .extracting(hold -> hold.scope().text())
+          .containsExactly("installation");
+    }
+    try (PartyStore store = open(party)) {
+      assertThat(store.holds().all()).isEmpty();
     }
   }
 

@@ -1,0 +1,36 @@
+package io.coterie.coordinator.session;
+
+import java.time.Duration;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+
+/** The time by which the sessions of a replica end. */
+public interface SessionTimer {
+
+  /** A clock that only goes forward, ns. */
+  long nanos();
+
+  /** Runs a task later; not at once, even if the delay is zero. */
+  void after(Duration delay, Runnable task);
+
+  /**
+   * The time of this machine.
+   *
+   * @param pool where tasks run
+   */
+  static SessionTimer of(Executor pool) {
+    return new SessionTimer() {
+      @Override
+      public long nanos() {
+        return System.nanoTime();
+      }
+
+      @Override
+      public void after(Duration delay, Runnable task) {
+        CompletableFuture.delayedExecutor(delay.toNanos(), TimeUnit.NANOSECONDS, pool)
+            .execute(task);
+      }
+    };
+  }
+}
