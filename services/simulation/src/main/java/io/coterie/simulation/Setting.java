@@ -46,17 +46,7 @@ record Setting(
   /** Honest parties that are started anew all the time, and nothing else. */
   static Setting restarting() {
     return new Setting(
-        2,
-        3,
-        Set.of(),
-        0,
-        1,
-        0,
-        0,
-        Set.of(Plague.RESTARTS),
-        1,
-        false,
-        Duration.ofSeconds(60));
+        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, Duration.ofSeconds(60));
   }
 
   /** As the seed decides. */
