@@ -217,6 +217,19 @@ final class SqliteClaims implements ClaimLedger {
             });
   }
 
+  @Override
+  public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
+    return file.writer()
+        .submit(
+            db ->
+                db.update(
+                    "UPDATE bound_request SET envelope = x'' WHERE requester = ? AND request_id = ?"
+                        + " AND session_id = ?",
+                    requester,
+                    requestId,
+                    session.bytes().toByteArray()));
+  }
+
   private record Declined(boolean so, LedgerPosition position) {}
 
   /** Whether a session of a request may have been run before the store went back. */
