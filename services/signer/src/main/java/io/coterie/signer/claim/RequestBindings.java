@@ -67,7 +67,7 @@ public final class RequestBindings {
       this.parties = Set.copyOf(parties);
       this.state = state;
       this.given = state != State.HELD;
-      if (!binding.envelope().isEmpty()) {
+      if (given && !binding.envelope().isEmpty()) {
         sent.add(binding.envelope());
       }
     }
@@ -221,9 +221,9 @@ public final class RequestBindings {
     return judge(plan) instanceof Verdict.Bound bound ? bound.order() : ByteString.EMPTY;
   }
 
-  /** The claim of a binding is on disk. */
+  /** The claim of a binding is on disk; nothing of its session has left, and it may be too late. */
   public synchronized void bound(Binding binding, Collection<Integer> parties) {
-    add(new Entry(binding, parties, binding.envelope().isEmpty() ? State.HELD : State.GIVEN));
+    add(new Entry(binding, parties, State.HELD));
   }
 
   /**
