@@ -183,6 +183,14 @@ public class MemoryLedger implements ClaimLedger {
     return knows(position);
   }
 
+  /** Positions of earlier logs that it has forgotten. */
+  public final Set<LedgerPosition> lost = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public boolean recalls(LedgerPosition position) {
+    return knows(position) && !lost.contains(position);
+  }
+
   /** As if a session had been claimed. */
   public synchronized void countClaim() {
     starts.add(starts.removeLast().claimed(ByteString.EMPTY));
