@@ -197,7 +197,8 @@ class CancellationTest extends SessionFixture {
             null,
             null,
             null,
-            ByteString.EMPTY, MemoryLedger.COORDINATOR),
+            ByteString.EMPTY,
+            MemoryLedger.COORDINATOR),
         AuditEvent.of("wallet", "x", "x", Map.of()));
     requireBound(intent);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
