@@ -163,6 +163,20 @@ public class MemoryLedger implements ClaimLedger {
   @Override
   public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
     withheld.add(session);
+    synchronized (this) {
+      bound.computeIfPresent(
+          new Request(requester, requestId),
+          (_, binding) ->
+              binding.session().equals(session)
+                  ? new Binding(
+                      requester,
+                      requestId,
+                      session,
+                      binding.order(),
+                      ByteString.EMPTY,
+                      binding.notAfter())
+                  : binding);
+    }
     return CompletableFuture.completedFuture(null);
   }
 

@@ -236,7 +236,8 @@ class FenceTest {
         .isInstanceOf(StoreException.class)
         .hasRootCauseMessage(volume + " is no folder");
     Files.createDirectory(volume);
-    for (String bad : List.of("", "x", "-1", "9".repeat(30))) {
+    for (String bad :
+        List.of("", "x", "-1", "9".repeat(30), "" + Long.MAX_VALUE, "9007199254740993")) {
       Files.writeString(volume.resolve("alpha"), bad);
       assertThatThrownBy(() -> open(folder.resolve("alpha"), BEGIN, counter))
           .as(bad)
