@@ -90,7 +90,10 @@ public final class SignCommand implements Callable<Integer> {
       SignedIntent signed = ready;
       if (signed == null) {
         signed = signer.orElseThrow().sign(named);
-        Printing.err(spec).println("request id " + asked.getRequestId());
+        // Who cancels the request later needs both.
+        Printing.err(spec)
+            .printf(
+                "request id %s%nreshare epoch %d%n", named.getRequestId(), named.getReshareEpoch());
       }
       ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
       Signing signing =

@@ -1,6 +1,7 @@
 package io.coterie.coordinator.custody.signing;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.MadeKey;
@@ -22,6 +23,7 @@ import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.CancelAnswer;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
@@ -161,7 +163,20 @@ final class SigningEnds {
     if (known != null && !known.key().equals(intent.key())) {
       throw Failure.of(ErrorReason.REQUEST_ID_REUSED, known.name()).toException();
     }
+    // Receipts of the parties of another time are true, and prove nothing about this request.
+    if (known != null && reshareEpoch(known) != intent.reshareEpoch()) {
+      throw new IntentException(IntentProblem.RESHARE_EPOCH_OTHER).toCustodyException();
+    }
     return known;
+  }
+
+  /** That of its intent, which was verified when it was stored. */
+  private static int reshareEpoch(SigningRecord known) {
+    try {
+      return SigningIntent.parseFrom(known.header().intent().getPayload()).getReshareEpoch();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException("a stored intent cannot be read", e);
+    }
   }
 
   /** Those of before and of now, by party. */
