@@ -6,6 +6,8 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.attestation.Receipts;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Receipt;
@@ -16,6 +18,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
@@ -28,6 +31,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import picocli.CommandLine;
 
@@ -363,11 +367,74 @@ class CancelTest {
     coordinator.aboutSignings =
         honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2, 3));
     Run never = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
-    assertThat(never.exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(never.exitCode()).isEqualTo(ExitCode.NOT_SIGNED);
     assertThat(never.out()).contains("NOT_SIGNED");
     coordinator.aboutSignings =
         honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2));
     assertThat(coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519").exitCode())
         .isEqualTo(ExitCode.UNAVAILABLE);
+  }
+
+  /** A coordinator that has the signature can say any of it. */
+  @ParameterizedTest
+  @EnumSource(
+      value = ErrorReason.class,
+      names = {
+        "PAYLOAD_INVALID",
+        "REQUEST_FENCED",
+        "REQUEST_ID_REUSED",
+        "FORBIDDEN",
+        "ON_HOLD",
+        "KEY_CREATION_FAILED",
+        "QUORUM_UNAVAILABLE"
+      })
+  void no_error_is_taken_for_an_end(ErrorReason reason) {
+    coordinator.aboutSignings =
+        honest -> {
+          throw StatusErrors.of(reason);
+        };
+    Run run = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .contains("UNKNOWN. Whether it was signed is not known", "proves nothing: " + reason.name())
+        .doesNotContain(reason.advice());
+    assertThat(coordinator.lastSigned.getSignature().isEmpty()).isFalse();
+  }
+
+  @Test
+  void a_request_that_is_repeated_with_its_id_is_the_same_intent() {
+    List<String> options =
+        List.of("--request-id", id, "-m", "hello", "--scheme", "ed25519", "--purpose", "x");
+    List<String> args = new ArrayList<>(List.of("sign", "moved"));
+    args.addAll(options);
+    Set<ByteString> digests = new HashSet<>();
+    for (int i = 0; i < 2; i++) {
+      Run run = coterie(args.toArray(String[]::new));
+      assertThat(run.exitCode()).as(run.err()).isZero();
+      digests.add(coordinator.lastSigned.getIntentDigest());
+    }
+    assertThat(digests).hasSize(1);
+    // A reshare later: the number of the first time makes it the same again.
+    coordinator.aboutKeys = honest -> stale;
+    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
+    digests.add(coordinator.lastSigned.getIntentDigest());
+    assertThat(digests).hasSize(2);
+    coordinator.honest();
+    args.addAll(List.of("--reshare-epoch", "0"));
+    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
+    digests.add(coordinator.lastSigned.getIntentDigest());
+    assertThat(digests).hasSize(2);
+  }
+
+  @Test
+  void a_stored_end_is_asked_for_after_the_intent_and_the_shares_have_ended() {
+    id = RequestId.at(Instant.now().minus(Duration.ofHours(3)));
+    Run expired = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519", "--request-id", id);
+    assertThat(expired.exitCode()).as(expired.err()).isZero();
+    Path old = intent("moved", fingerprint("moved"), 0);
+    Run reshared = coterie("sign", "--intent", "" + old);
+    assertThat(reshared.exitCode()).as(reshared.err()).isZero();
+    assertThat(reshared.out()).contains("SIGNED");
   }
 }
