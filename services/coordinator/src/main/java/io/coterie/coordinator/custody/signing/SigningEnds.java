@@ -107,7 +107,7 @@ final class SigningEnds {
       return new CancelledSigning(intent, known, Signing.State.SIGNED, List.of(), null);
     }
     Map<Integer, CancelAnswer> answers = questions.ask(intent, holders.parties(), caller);
-    Map<Integer, SignedReceipt> never = never(intent, known, answers);
+    Map<Integer, SignedReceipt> never = never(intent, holders, known, answers);
     if (known != null) {
       Optional<SigningRecord> signed = signed(known, recheck, answers.values());
       if (signed.isPresent()) {
@@ -179,21 +179,29 @@ final class SigningEnds {
     }
   }
 
-  /** Those of before and of now, by party. */
+  /**
+   * Those of before and of now, by party. A stored one is judged like a new one: a client would
+   * refuse the whole answer for one that it does not believe.
+   */
   private Map<Integer, SignedReceipt> never(
       VerifiedIntent.Cancellation intent,
+      Holders holders,
       @Nullable SigningRecord known,
       Map<Integer, CancelAnswer> answers) {
     Roster roster = link.channel().map(channel -> channel.roster()).orElse(null);
     Map<Integer, SignedReceipt> never = new TreeMap<>();
-    if (known != null) {
-      for (SignedReceipt stored : known.receipts()) {
-        Receipts.read(stored).ifPresent(receipt -> never.put(receipt.getParty(), stored));
+    if (roster == null) {
+      return never;
+    }
+    for (SignedReceipt stored : known == null ? List.<SignedReceipt>of() : known.receipts()) {
+      int party = Receipts.read(stored).map(Receipt::getParty).orElse(0);
+      if (holders.parties().contains(party) && isNever(intent, party, stored, roster)) {
+        never.put(party, stored);
       }
     }
     answers.forEach(
         (party, answer) -> {
-          if (roster != null && isNever(intent, party, answer.getReceipt(), roster)) {
+          if (isNever(intent, party, answer.getReceipt(), roster)) {
             never.put(party, answer.getReceipt());
           }
         });
