@@ -5,7 +5,7 @@ SHELL := /bin/bash
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-messaging bench-wbb lab load sim \
-  soak soak-status corpus fuzz images starts charts cluster-images cluster-test fmt clean
+  soak soak-status corpus fuzz images sign-images starts charts cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -166,6 +166,9 @@ export IMAGE_REGISTRY
 images: build $(IMAGES) ## container images of the services in build/images, without a container engine, and their SBOMs
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) images-tests .ci/images
 	@cat $(IMAGES)
+
+sign-images: images ## sign what the images were built from, KEY=ed25519-private.pem; build/images/NAME.intoto.json
+	@node deploy/images/provenance.mjs sign $(or $(KEY),$(error KEY= names the private key)) messaging coordinator signer
 
 starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
 	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.Rehearsal measure \

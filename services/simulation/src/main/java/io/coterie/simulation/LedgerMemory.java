@@ -37,8 +37,7 @@ final class LedgerMemory implements LedgerStore {
     if (latest == null) {
       latest = new Remembered(position, statement.toByteString(), ByteString.EMPTY);
     } else if (position.against(latest.position()) == LedgerPosition.Judgement.LATER) {
-      latest =
-          new Remembered(position, statement.toByteString(), latest.beforeNext(position));
+      latest = new Remembered(position, statement.toByteString(), latest.beforeNext(position));
     }
     ledgers.put(evidenceKey, latest);
     return latest;

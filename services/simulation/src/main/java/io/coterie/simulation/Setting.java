@@ -17,7 +17,7 @@ import java.util.TreeSet;
  * @param jumping id of the one sound party whose clock may jump
  * @param networkPerMille of 1000 messages so many meet each fault of the network
  * @param lyingPerMille of 1000 messages of a corrupt party so many are lies
- * @param plagues what else the world has
+ * @param plagues further troubles of the world
  * @param coordinators replicas that share what they know
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
@@ -46,17 +46,7 @@ record Setting(
   /** Honest parties that are started anew all the time, and nothing else. */
   static Setting restarting() {
     return new Setting(
-        2,
-        3,
-        Set.of(),
-        0,
-        1,
-        0,
-        0,
-        Set.of(Plague.RESTARTS),
-        1,
-        false,
-        Duration.ofSeconds(60));
+        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, Duration.ofSeconds(60));
   }
 
   /** As the seed decides. */

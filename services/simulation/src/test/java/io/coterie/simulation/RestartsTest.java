@@ -60,7 +60,12 @@ class RestartsTest {
     for (int seed = 0; seed < ENOUGH && !found; seed++) {
       found =
           Simulation.run(
-                  seed, Setting.restarting(), Mutant.LOSES_COMMITS, Faults.all(), new Coverage(), null)
+                  seed,
+                  Setting.restarting(),
+                  Mutant.LOSES_COMMITS,
+                  Faults.all(),
+                  new Coverage(),
+                  null)
               .violations()
               .stream()
               .anyMatch(violation -> violation.startsWith(Ending.FENCED));

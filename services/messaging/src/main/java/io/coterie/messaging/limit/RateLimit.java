@@ -9,7 +9,7 @@ import java.time.Duration;
  * One token bucket for each key. A bucket that nobody used long enough to be full again is
  * forgotten, so memory is bounded by {@value #MAX_KEYS} keys in use.
  *
- * @param <K> what is limited
+ * @param <K> the callers whose calls are counted
  */
 public final class RateLimit<K> {
   private static final int MAX_KEYS = 200_000;

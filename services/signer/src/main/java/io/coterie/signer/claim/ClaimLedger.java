@@ -65,6 +65,13 @@ public interface ClaimLedger {
   CompletionStage<Boolean> decline(SessionId session, String account, @Nullable String requestId);
 
   /**
+   * Forgets the contribution in the claim of a request's session that has ended before it left.
+   *
+   * @return completes once it is not on disk any more
+   */
+  CompletionStage<?> withhold(String requester, String requestId, SessionId session);
+
+  /**
    * Says for ever that this party contributes to no signature of a request, whatever its intent.
    * That and a claim of the request exclude each other.
    *

@@ -8,8 +8,8 @@ import java.io.IOException;
  * well.
  *
  * <p>The contract. The number belongs to one party. It never becomes less, whoever restarts,
- * restores or moves whatever the party's store lies on: whoever can put both back together gets
- * past it. {@link #raise} has returned only when the number is at least that high for good. A
+ * restores or moves the volume of the party's store: an attacker that can put both back together
+ * gets past it. {@link #raise} has returned only when the number is at least that high for good. A
  * counter that cannot be reached says so by an exception; the party does not start without it.
  * Calls come from one thread at a time.
  */

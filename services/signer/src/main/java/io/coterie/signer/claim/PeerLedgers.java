@@ -154,7 +154,7 @@ final class PeerLedgers {
         new ShownClaims.Shown(
             sender.partyId(),
             now.position(),
-            // Without fields that nobody knows: what is stored has a bound.
+            // Without unknown fields, so that a stored statement has a bounded size.
             now.count(count.getSignature()).toByteString(),
             earlier);
     writing.add(sender.partyId());

@@ -67,7 +67,7 @@ public final class RequestBindings {
       this.parties = Set.copyOf(parties);
       this.state = state;
       this.given = state != State.HELD;
-      if (!binding.envelope().isEmpty()) {
+      if (given && !binding.envelope().isEmpty()) {
         sent.add(binding.envelope());
       }
     }
@@ -225,14 +225,13 @@ public final class RequestBindings {
   }
 
   /**
-   * The claim of a binding is on disk.
+   * The claim of a binding is on disk; nothing of its session has left, and it may be too late.
    *
    * @param instead the session that the request was bound to before; null if there was none
    */
   public synchronized void bound(
       Binding binding, Collection<Integer> parties, @Nullable SessionId instead) {
-    State state = binding.envelope().isEmpty() ? State.HELD : State.GIVEN;
-    add(new Entry(binding, parties, state), instead);
+    add(new Entry(binding, parties, State.HELD), instead);
   }
 
   /**

@@ -38,7 +38,7 @@ import org.springframework.util.unit.DataSize;
  * @param drain how long running sessions may take to finish at shutdown
  * @param records how long they are kept, and in how much room
  * @param fence by what else the party notices that its store went back
- * @param metrics who may read them
+ * @param metrics password with which they are read
  * @param requesters whom this party obeys, and how far
  */
 @ConfigurationProperties(prefix = "coterie.signer", ignoreUnknownFields = false)

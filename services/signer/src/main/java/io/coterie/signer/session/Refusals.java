@@ -89,10 +89,30 @@ final class Refusals {
     records.refusedUnseen(session, reason, detail);
   }
 
-  /** A session has ended; others learn if this party has not contributed to it and never will. */
+  /**
+   * A session has ended; others learn if this party has not contributed to it and never will. Its
+   * claim may have the contribution, which another process must not send.
+   */
   void ended(Session session) {
     Order order = session.order;
-    if (order != null && bindings.ended(session.id)) {
+    if (order == null || !bindings.ended(session.id)) {
+      return;
+    }
+    SessionPlan plan = session.plan();
+    if (plan.work() instanceof SessionPlan.Work.SignPresigned) {
+      claims
+          .withhold(plan.asked().requester(), plan.asked().requestId(), session.id)
+          .whenComplete(
+              (_, failure) ->
+                  session.run(
+                      () -> {
+                        if (failure == null) {
+                          reports.declined(session, order);
+                        } else {
+                          log.error("a contribution could not be withheld", failure);
+                        }
+                      }));
+    } else {
       reports.declined(session, order);
     }
   }

@@ -178,7 +178,13 @@ final class SessionDriver {
         StepEffect.of(step, session.plan().protocol(), session.state, session.round, cause != null);
     for (StepEffect effect : effects) {
       switch (effect) {
-        case StepEffect.Send(Outgoing message) -> emit(session, message);
+        case StepEffect.Send(Outgoing message) -> {
+          if (!emit(session, message)) {
+            // It takes no part, so it sees no signature either: others may go on without it.
+            deadline(session);
+            return;
+          }
+        }
         case StepEffect.LeaveRound _ -> {
           if (cause != null) {
             String straggler =
@@ -200,12 +206,15 @@ final class SessionDriver {
     }
   }
 
-  private void emit(Session session, Outgoing outgoing) {
-    if (session.operation().maySend(outgoing, clock.instant())) {
+  /** Whether a message of the core has left. */
+  private boolean emit(Session session, Outgoing outgoing) {
+    boolean may = session.operation().maySend(outgoing, clock.instant());
+    if (may) {
       accounts.reports().message(session, outgoing);
     } else {
       accounts.telemetry().dropped("too_late");
     }
+    return may;
   }
 
   private void lastSent(Session session) {

@@ -15,7 +15,7 @@ public final class SessionLifecycle {
 
   /** Where a session is. */
   public enum State {
-    RECEIVED("the order has come; nothing of it is believed yet"),
+    RECEIVED("the order has come; nothing of it runs yet, and it may wait for this party's start"),
     WAITING_FOR_KEY("the order is good, but the key is still provisional here"),
     CLAIMING("the claim is on its way to the disk; nothing has been sent"),
     RUNNING("the core runs"),
@@ -103,6 +103,9 @@ public final class SessionLifecycle {
           new Transition(State.RECEIVED, Event.KEY_PROVISIONAL, State.WAITING_FOR_KEY),
           new Transition(State.RECEIVED, Event.SHARE_EXISTS, State.REPEATED),
           new Transition(State.RECEIVED, Event.REFUSE, State.REFUSED),
+          new Transition(State.RECEIVED, Event.DEADLINE, State.TIMED_OUT),
+          new Transition(State.RECEIVED, Event.CANCEL, State.CANCELLED),
+          new Transition(State.RECEIVED, Event.STOP, State.STOPPED),
           new Transition(State.WAITING_FOR_KEY, Event.KEY_ACTIVE, State.RECEIVED),
           new Transition(State.WAITING_FOR_KEY, Event.REFUSE, State.REFUSED),
           new Transition(State.WAITING_FOR_KEY, Event.CANCEL, State.CANCELLED),

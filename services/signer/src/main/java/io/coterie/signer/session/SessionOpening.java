@@ -162,6 +162,11 @@ final class SessionOpening {
     if (session.state != State.RECEIVED) {
       return;
     }
+    // It has waited: for the start of this party, for its key, or for an older session.
+    if (!clock.instant().isBefore(session.plan().deadline())) {
+      driver.deadline(session);
+      return;
+    }
     try {
       goOn(session);
     } catch (RefusedException e) {

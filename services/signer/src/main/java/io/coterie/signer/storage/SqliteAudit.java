@@ -64,7 +64,7 @@ public final class SqliteAudit implements AuditLog {
    *
    * @param endMs by the time of records: {@link SqliteLedger#ran}
    */
-  static void forget(Database db, long endMs, SqliteRecords.Step step) throws SQLException {
+  static void forget(Database db, long endMs, ForgettingStep step) throws SQLException {
     long sequence = 0;
     byte[] hash = {};
     // One more, so that the last one of all is never among them.
@@ -72,7 +72,7 @@ public final class SqliteAudit implements AuditLog {
         db.statement(
                 "SELECT sequence, ran_ms, hash, octet_length(fields) AS bytes FROM audit_record"
                     + " ORDER BY sequence LIMIT ?",
-                SqliteRecords.FORGOTTEN_AT_ONCE + 1L)
+                ForgettingStep.ROWS + 1L)
             .executeQuery()) {
       boolean more = row.next();
       while (more && !step.isFull() && row.getLong("ran_ms") < endMs) {

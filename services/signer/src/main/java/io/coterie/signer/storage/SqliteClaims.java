@@ -224,6 +224,19 @@ final class SqliteClaims implements ClaimLedger {
             });
   }
 
+  @Override
+  public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
+    return file.writer()
+        .submit(
+            db ->
+                db.update(
+                    "UPDATE bound_request SET envelope = x'' WHERE requester = ? AND request_id = ?"
+                        + " AND session_id = ?",
+                    requester,
+                    requestId,
+                    session.bytes().toByteArray()));
+  }
+
   private record Declined(boolean so, LedgerPosition position) {}
 
   /** Whether a session of a request may have been run before the store went back. */
@@ -366,7 +379,7 @@ final class SqliteClaims implements ClaimLedger {
     forgetting.set(false);
     if (failure != null) {
       log.warn("requests could not be forgotten", failure);
-    } else if (number != null && number == SqliteRecords.FORGOTTEN_AT_ONCE && file.mayForget()) {
+    } else if (number != null && number == ForgettingStep.ROWS && file.mayForget()) {
       forgetSome();
     }
   }
@@ -387,11 +400,11 @@ final class SqliteClaims implements ClaimLedger {
 
   /**
    * @param dead no id of before it can be used
-   * @return how many were forgotten, {@link SqliteRecords#FORGOTTEN_AT_ONCE} at most
+   * @return how many were forgotten, {@link ForgettingStep.ROWS} at most
    */
   private static int forget(Database db, Instant dead) throws SQLException {
     String first = RequestId.first(dead);
-    int most = SqliteRecords.FORGOTTEN_AT_ONCE;
+    int most = ForgettingStep.ROWS;
     int forgotten = forget(db, "bound_request", first, most);
     return forgotten + forget(db, "claimed_request", first, most - forgotten);
   }

@@ -322,7 +322,7 @@ final class SqliteExclusions {
    * @param told where this party's own ledger has been, which it does not know; null of a peer
    */
   CompletionStage<List<String>> wentBack(int party, @Nullable LedgerHead told) {
-    // Until it is on disk, for every key that may multiply: what is not known is not risked.
+    // Until it is on disk, for every key that may multiply, because no key is known to be safe.
     wentBack.put(party, Optional.ofNullable(told));
     marking.merge(party, 1, Integer::sum);
     return writer

@@ -27,15 +27,6 @@ final class SqliteRecords {
 
   private static final Logger log = LoggerFactory.getLogger(SqliteRecords.class);
 
-  /**
-   * Rows of a table that are forgotten in one transaction, which others wait for. Each can touch a
-   * page of its own in an index, and all pages of a transaction go through the journal.
-   */
-  static final int FORGOTTEN_AT_ONCE = 250;
-
-  /** Their bytes, but for the last one: pages of what is deleted are overwritten. */
-  static final long BYTES_AT_ONCE = 1 << 20;
-
   /** Audit records that are exported at a time. */
   private static final int PAGE = 500;
 
@@ -78,9 +69,9 @@ final class SqliteRecords {
 
   /** Whether there is more to forget. */
   private static boolean forget(Database db, long endMs) throws SQLException {
-    Step records = new Step();
+    ForgettingStep records = new ForgettingStep();
     SqliteAudit.forget(db, endMs, records);
-    Step intents = new Step();
+    ForgettingStep intents = new ForgettingStep();
     forgetIntents(db, endMs, intents);
     // An order of that time has passed its deadline, and its request id is dead.
     int sessions =
@@ -88,18 +79,19 @@ final class SqliteRecords {
             "DELETE FROM claimed_session WHERE session_id IN"
                 + " (SELECT session_id FROM claimed_session WHERE ran_ms < ? LIMIT ?)",
             endMs,
-            FORGOTTEN_AT_ONCE);
-    return records.isFull() || intents.isFull() || sessions == FORGOTTEN_AT_ONCE;
+            ForgettingStep.ROWS);
+    return records.isFull() || intents.isFull() || sessions == ForgettingStep.ROWS;
   }
 
-  private static void forgetIntents(Database db, long endMs, Step step) throws SQLException {
+  private static void forgetIntents(Database db, long endMs, ForgettingStep step)
+      throws SQLException {
     List<byte[]> digests = new ArrayList<>();
     try (ResultSet row =
         db.statement(
                 "SELECT intent_digest, octet_length(signed_intent) FROM kept_intent"
                     + " WHERE ran_ms < ? ORDER BY ran_ms LIMIT ?",
                 endMs,
-                FORGOTTEN_AT_ONCE)
+                ForgettingStep.ROWS)
             .executeQuery()) {
       while (!step.isFull() && row.next()) {
         digests.add(row.getBytes(1));
@@ -108,22 +100,6 @@ final class SqliteRecords {
     }
     for (byte[] digest : digests) {
       db.update("DELETE FROM kept_intent WHERE intent_digest = ?", digest);
-    }
-  }
-
-  /** As much of a table as one transaction forgets. */
-  static final class Step {
-    private int rows;
-    private long bytes;
-
-    /** One more row goes. */
-    void take(long itsBytes) {
-      rows++;
-      bytes += itsBytes;
-    }
-
-    boolean isFull() {
-      return rows == FORGOTTEN_AT_ONCE || bytes >= BYTES_AT_ONCE;
     }
   }
 

@@ -118,6 +118,7 @@ class EndsTableTest {
       Outcome outcome = get(ledger.claimOnce(claim(plan.id(), intent, binding, instead), event()));
       if (outcome == Outcome.CLAIMED) {
         bindings.bound(binding, set, instead);
+        assertThat(bindings.sent(binding.session(), binding.envelope(), true)).isTrue();
       }
       return outcome == Outcome.CLAIMED;
     }

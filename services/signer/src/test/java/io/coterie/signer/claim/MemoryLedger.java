@@ -157,6 +157,15 @@ public class MemoryLedger implements ClaimLedger {
   /**
    * @throws AssertionError if the session does not multiply
    */
+  /** Sessions whose contribution is not on disk any more. */
+  public final Set<SessionId> withheld = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
+    withheld.add(session);
+    return CompletableFuture.completedFuture(null);
+  }
+
   @Override
   public void multiplied(SessionId session) {
     if (multiplications.remove(session) == null) {

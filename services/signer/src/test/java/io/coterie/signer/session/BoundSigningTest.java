@@ -19,6 +19,7 @@ import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.trust.Member;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
@@ -349,5 +350,138 @@ abstract class BoundSigningTest extends SessionFixture {
       assertThat(core.configs).as("nothing has run").isEmpty();
     }
     awaitEnvelope(give(presigning().setDeadline(Installation.in(Duration.ofSeconds(58)))));
+  }
+
+  /** Others count on it: they go on without this party two clock skews after the deadline. */
+  @Test
+  void contribution_whose_claim_was_on_disk_too_late_never_leaves() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    Order.Builder order = presigned(id);
+    ByteString bytes = order.build().toByteString();
+    SessionId session = give(order);
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    net.sent.clear();
+    ledger.held = false;
+    ahead = Duration.ofSeconds(31);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitEnded("ecdsa_sign_presigned timed_out none");
+    awaitDeclined(session, bravo);
+    assertThat(ledger.withheld).as("another process cannot send it").containsExactly(session);
+    ledger.sessions.add(session);
+    driver().onOrder(other, bytes, null);
+    awaitSent("a refusal", m -> m.getReport().hasRefused());
+    assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
+    assertThat(refused(session).getSignature()).isEqualTo(ByteString.EMPTY);
+  }
+
+  @Test
+  void session_that_ended_while_it_was_claimed_gives_nothing_later() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    Order.Builder order = presigned(id);
+    ByteString bytes = order.build().toByteString();
+    SessionId session = give(order);
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    time.pass(Duration.ofSeconds(31));
+    awaitEnded("ecdsa_sign_presigned timed_out none");
+    net.sent.clear();
+    ledger.held = false;
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitDeclined(session, bravo);
+    ledger.sessions.add(session);
+    driver().onOrder(other, bytes, null);
+    awaitSent("a refusal", m -> m.getReport().hasRefused());
+    assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
+  }
+
+  /** Makes orders wait for what this party is told at its start. */
+  private SessionId waitsForTheStart(int sessions) {
+    limits =
+        new SessionLimits(
+            sessions + 1, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    net.witnesses = false;
+    start();
+    ecdsaKey();
+    SessionId last = null;
+    for (int i = 0; i < sessions; i++) {
+      ByteString bytes = ecdsaSigning(earlier()).build().toByteString();
+      driver().onOrder(coordinator, bytes, null);
+      // It is answered after the order was judged.
+      driver().onOrder(other, bytes, null);
+      last = SessionId.ofOrder(bytes);
+      assertThat(refusedTo(other, last)).isEqualTo(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED);
+    }
+    assertThat(live()).isEqualTo(sessions);
+    return java.util.Objects.requireNonNull(last);
+  }
+
+  private RefusalReason refusedTo(Member asking, SessionId session) {
+    Installation.until(
+        "a refusal",
+        () -> net.sent.stream().anyMatch(sent -> isRefusal(sent, asking, session)));
+    return net.sent.stream()
+        .filter(sent -> isRefusal(sent, asking, session))
+        .findFirst()
+        .orElseThrow()
+        .message()
+        .getReport()
+        .getRefused()
+        .getReason();
+  }
+
+  private static boolean isRefusal(Sent sent, Member asking, SessionId session) {
+    return sent.to().equals(List.of(asking))
+        && sent.message().getReport().hasRefused()
+        && sent.message().getReport().getSessionId().equals(session.bytes());
+  }
+
+  private static SigningIntent.Builder earlier() {
+    return ecdsaIntent().setRequestId(RequestId.at(Instant.now().minusSeconds(9)));
+  }
+
+  private void startIsOver() {
+    net.witnesses = true;
+    List.copyOf(net.statements).forEach(s -> s.to().forEach(to -> net.answer(to, s.message())));
+  }
+
+  @Test
+  void order_that_waits_for_the_start_gives_its_place_back_at_its_deadline() {
+    waitsForTheStart(2);
+    time.pass(Duration.ofSeconds(31));
+    awaitEnded("ecdsa_sign timed_out none");
+    startIsOver();
+    for (int i = 0; i < 3; i++) {
+      awaitEnvelope(give(ecdsaSigning(ecdsaIntent())));
+    }
+    assertThat(core.started.get()).isEqualTo(3);
+  }
+
+  @Test
+  void order_that_waits_for_the_start_can_be_cancelled() {
+    SessionId session = waitsForTheStart(1);
+    driver().onCancel(coordinator, session);
+    awaitEnded("ecdsa_sign cancelled none");
+  }
+
+  @Test
+  void order_that_waits_for_the_start_ends_with_the_process() {
+    waitsForTheStart(1);
+    driver().close();
+    assertThat(watch.ended).contains("ecdsa_sign stopped none");
+  }
+
+  @Test
+  void order_that_has_waited_until_after_its_deadline_claims_nothing() {
+    waitsForTheStart(1);
+    ahead = Duration.ofSeconds(31);
+    startIsOver();
+    // The timer has not come yet.
+    time.pass(Duration.ofSeconds(6));
+    awaitEnded("ecdsa_sign timed_out none");
+    assertThat(ledger.accepted).isEmpty();
+    assertThat(core.started.get()).isZero();
   }
 }

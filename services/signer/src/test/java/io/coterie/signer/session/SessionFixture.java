@@ -51,7 +51,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
-import java.time.InstantSource;
+import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
 import java.util.Set;
@@ -90,6 +90,9 @@ abstract class SessionFixture {
       new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   @Nullable WorkPool pool;
   @Nullable SessionService driver;
+
+  /** This party's clock is that much ahead; its timers are not. */
+  volatile Duration ahead = Duration.ZERO;
 
   // ---- what surrounds the driver ---------------------------------------------------------------
 
@@ -292,7 +295,7 @@ abstract class SessionFixture {
                 protocols,
                 audit::add,
                 watch,
-                InstantSource.system()),
+                () -> Instant.now().plus(ahead)),
             limits,
             pool);
   }

@@ -64,8 +64,7 @@ class SessionLifecycleTest {
   @Test
   void every_state_that_is_not_final_ends_when_the_process_does() {
     for (State state : State.values()) {
-      // RECEIVED lasts no longer than one task of the lane.
-      if (!state.isFinal() && state != State.RECEIVED) {
+      if (!state.isFinal()) {
         assertThat(SessionLifecycle.next(state, Event.STOP)).isEqualTo(State.STOPPED);
       }
     }

@@ -31,7 +31,7 @@ public final class KeyRestoration {
    * Writes those that the store does not have, or has an earlier epoch of; keys that are not ACTIVE
    * are left out.
    *
-   * @return what became of each
+   * @return the outcome of each
    * @throws AttestationException if one of them is not what its parties have signed; nothing is
    *     written then
    */

@@ -44,7 +44,7 @@ public interface KeyStore {
    * epochs of those that are here. All of them together, or none.
    *
    * @param keys ACTIVE, with id 0
-   * @return what became of each, in their order
+   * @return the outcome of each, in their order
    */
   List<RestoredKey> restore(List<KeyRecord> keys);
 

@@ -50,7 +50,7 @@ public final class CancelQuestions implements CancelListener {
 
   private static final int PER_SECOND = 40;
 
-  /** A receipt and a signature take less: what is larger is not kept until the question ends. */
+  /** A receipt and a signature take less: larger answers are not kept until the question ends. */
   private static final int MAX_ANSWER_BYTES = 2048;
 
   /** One question: the parties that were asked, and the first message of each. */
