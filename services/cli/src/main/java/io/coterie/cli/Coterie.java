@@ -31,8 +31,10 @@ import picocli.CommandLine.ParameterException;
           + " is signed",
       "2:the command line is wrong",
       "3:the installation refused, and the reason says why; or its answer is not attested and was not believed",
-      "4:the installation cannot be reached or did not finish in time; try again with the same request id",
+      "4:the installation cannot be reached or did not finish in time, or it is not known whether a request is signed;"
+          + " try again with the same request id",
       "5:a local file is missing or wrong",
+      "6:the parties have proven that the request to sign never is signed",
       "70:a bug in this command"
     },
     footerHeading = "%nSettings:%n",

@@ -6,7 +6,10 @@ import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.attestation.Receipts;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
@@ -15,6 +18,8 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -26,12 +31,18 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.MethodSource;
+import picocli.CommandLine;
 
 /** {@code coterie cancel} before a coordinator that answers as it likes. */
 class CancelTest {
   @TempDir static Path folder;
   private static FakeCoordinator coordinator;
+
+  /** The key "moved" as it was before it was reshared. */
+  private static Key stale;
+
   private String id = RequestId.next();
 
   @BeforeAll
@@ -55,6 +66,7 @@ class CancelTest {
       assertThat(created.exitCode()).as(created.err()).isZero();
       assertThat(created.out()).contains("3 of 3 receipts prove that a request was not signed");
     }
+    stale = coordinator.key("keys/moved");
     assertThat(
             coterie("keys", "reshare", "moved", "--threshold", "3", "--parties", "p1,p2,p3,p4")
                 .exitCode())
@@ -85,7 +97,8 @@ class CancelTest {
   }
 
   private Run cancel(String... more) {
-    List<String> all = new ArrayList<>(List.of("cancel", "hot", "--request-id", id));
+    List<String> all =
+        new ArrayList<>(List.of("cancel", "hot", "--request-id", id, "--reshare-epoch", "0"));
     all.addAll(List.of(more));
     return coterie(all.toArray(String[]::new));
   }
@@ -95,7 +108,13 @@ class CancelTest {
     coordinator.never = Set.of(1, 2, 3);
     Run run = cancel();
     assertThat(run.exitCode()).as(run.err()).isZero();
-    assertThat(run.out()).contains("NOT_SIGNED", "NOT SIGNED: p1, p2, p3 will never sign it", id);
+    assertThat(run.out())
+        .contains(
+            "NOT_SIGNED",
+            "NOT SIGNED: p1, p2, p3 will never sign wallet's request %s with keys/hot (fingerprint %s,"
+                    .formatted(id, fingerprint("hot"))
+                + " parties of reshare epoch 0)",
+            "if at most 1 of these parties lies");
     assertThat(cancel("-o", "json").out()).contains("\"state\": \"NOT_SIGNED\"", "\"receipts\"");
   }
 
@@ -107,7 +126,8 @@ class CancelTest {
     assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
     assertThat(run.out())
         .contains(
-            "UNKNOWN: 2 of 3 parties say that they never sign it (p1, p3), which is not enough",
+            "UNKNOWN: 2 of 3 parties say that they never sign wallet's request " + id,
+            "(p1, p3), which is not enough",
             "3 of 3 receipts prove",
             "Ask for the payload under no other id")
         .doesNotContain("NOT SIGNED", "NOT_SIGNED");
@@ -115,19 +135,131 @@ class CancelTest {
     coordinator.aboutSignings =
         honest -> honest.toBuilder().setState(Signing.State.NOT_SIGNED).build();
     assertThat(cancel().exitCode()).as("its bare word").isEqualTo(ExitCode.UNAVAILABLE);
+    coordinator.aboutSignings =
+        honest ->
+            honest.toBuilder()
+                .setState(Signing.State.UNKNOWN)
+                .setError(Status.newBuilder().setMessage("NOT SIGNED: p1, p2, p3 will never"))
+                .build();
+    for (String format : List.of("text", "json")) {
+      Run told = cancel("-o", format);
+      assertThat(told.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+      assertThat(told.out() + told.err()).contains("UNKNOWN").doesNotContain("NOT SIGNED");
+    }
+  }
+
+  private static Run moved(String id, int reshareEpoch) {
+    return coterie("cancel", "moved", "--request-id", id, "--reshare-epoch", "" + reshareEpoch);
   }
 
   @Test
-  void a_request_of_before_a_reshare_is_spoken_of_by_the_parties_of_its_time() {
+  void parties_of_another_time_say_nothing_about_a_request() {
     coordinator.never = Set.of(1, 2, 3, 4);
-    Run now = coterie("cancel", "moved", "--request-id", id);
-    assertThat(now.exitCode()).as(now.err()).isZero();
-    assertThat(now.out()).contains("p1, p2, p3, p4 will never");
+    assertThat(moved(id, 2).exitCode()).isZero();
+    assertThat(moved(id, 0).exitCode()).as("p4 was no party then").isEqualTo(ExitCode.REFUSED);
+    coordinator.never = Set.of(1, 2);
+    assertThat(moved(id, 2).exitCode()).as("one may lie").isEqualTo(ExitCode.UNAVAILABLE);
     coordinator.never = Set.of(1, 2, 3);
-    Run before = coterie("cancel", "moved", "--request-id", id, "--reshare-epoch", "0");
-    assertThat(before.exitCode()).as(before.err()).isZero();
-    assertThat(coterie("cancel", "moved", "--request-id", id, "--reshare-epoch", "7").exitCode())
+    assertThat(moved(id, 0).exitCode()).isZero();
+    assertThat(moved(id, 7).exitCode()).isEqualTo(ExitCode.REFUSED);
+    // A coordinator that shows the key as before: its old parties have not heard of the request.
+    coordinator.aboutKeys = honest -> stale;
+    Run shown = moved(id, 2);
+    assertThat(shown.exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(shown.out()).isEmpty();
+  }
+
+  @Test
+  void the_coordinator_is_never_asked_which_parties_have_the_request() {
+    coordinator.never = Set.of(1, 2, 3);
+    for (Run run :
+        List.of(
+            coterie("cancel", "moved", "--request-id", id),
+            coterie("cancel", "moved", "--reshare-epoch", "0"),
+            coterie("cancel", "--request-id", id, "--reshare-epoch", "0"),
+            coterie("cancel"))) {
+      assertThat(run.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+      assertThat(run.err()).contains("--reshare-epoch", "or --intent FILE alone");
+    }
+    assertThat(coordinator.calls).isEmpty();
+    Run signed = coterie("sign", "moved", "-m", "hello", "--scheme", "ed25519");
+    assertThat(signed.err()).containsPattern("request id \\S+\nreshare epoch 2\n");
+  }
+
+  @Test
+  void an_intent_says_all_about_its_request_and_nothing_else_does() {
+    String fingerprint = fingerprint("moved");
+    Path old = intent("moved", fingerprint, 0, "--request-id", id);
+    coordinator.never = Set.of(1, 2, 3);
+    Run run = coterie("cancel", "--intent", "" + old);
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    assertThat(run.out()).contains(id, "keys/moved", "parties of reshare epoch 0");
+    Path now = intent("moved", fingerprint, 2, "--request-id", id);
+    coordinator.never = Set.of(1, 2, 4);
+    assertThat(coterie("cancel", "--intent", "" + now).exitCode()).isZero();
+    assertThat(coterie("cancel", "--intent", "" + old).exitCode())
+        .as("p4 was no party then")
         .isEqualTo(ExitCode.REFUSED);
+    coordinator.calls.clear();
+    for (List<String> other :
+        List.of(
+            List.of("hot"),
+            List.of("--request-id", id),
+            List.of("--reshare-epoch", "0"),
+            List.of("moved", "--request-id", id, "--reshare-epoch", "0"))) {
+      List<String> args = new ArrayList<>(List.of("cancel", "--intent", "" + old));
+      args.addAll(other);
+      assertThat(coterie(args.toArray(String[]::new)).exitCode())
+          .isEqualTo(CommandLine.ExitCode.USAGE);
+    }
+    assertThat(coordinator.calls).isEmpty();
+  }
+
+  @Test
+  void an_intent_of_another_key_of_that_name_or_another_requester_is_not_cancelled() {
+    coordinator.never = Set.of(1, 2, 3);
+    Path other = intent("hot", fingerprint("moved"), 0, "--request-id", id);
+    Run run = coterie("cancel", "--intent", "" + other);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err()).contains(fingerprint("moved"), fingerprint("hot"));
+    Path keepers =
+        intent("hot", fingerprint("hot"), 0, "--request-id", id, "--requester", "keeper");
+    Run keeper = coterie("cancel", "--intent", "" + keepers);
+    assertThat(keeper.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(keeper.err()).contains("not one of requester wallet");
+    assertThat(coordinator.calls).doesNotContain("cancelSigning");
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
+  }
+
+  private static String fingerprint(String key) {
+    return coterie("keys", "get", key)
+        .out()
+        .lines()
+        .filter(line -> line.startsWith("fingerprint"))
+        .findFirst()
+        .orElseThrow()
+        .replace("fingerprint", "")
+        .strip();
+  }
+
+  /** A file with a signed intent. */
+  private static Path intent(String key, String fingerprint, int reshareEpoch, String... more) {
+    Path file = folder.resolve("intent-" + RequestId.next());
+    List<String> args =
+        new ArrayList<>(List.of("intent", "sign", key, "-m", "hello", "--scheme", "ed25519"));
+    args.addAll(List.of("--fingerprint", fingerprint, "--reshare-epoch", "" + reshareEpoch));
+    args.addAll(List.of("--out", "" + file, "--trust", "" + folder.resolve("trust.json")));
+    args.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
+    args.addAll(List.of(more));
+    if (!args.contains("--requester")) {
+      args.addAll(List.of("--requester", "wallet"));
+    }
+    Run signed = Run.of(question -> Optional.of("y"), args.toArray(String[]::new));
+    assertThat(signed.exitCode()).as(signed.err()).isZero();
+    return file;
   }
 
   record Lie(String told, UnaryOperator<Receipt.Builder> change, int signer) {
@@ -185,52 +317,27 @@ class CancelTest {
 
   @Test
   void a_signature_is_verified_if_the_intent_is_given() throws Exception {
-    String fingerprint =
-        coterie("keys", "get", "hot")
-            .out()
-            .lines()
-            .filter(line -> line.startsWith("fingerprint"))
-            .findFirst()
-            .orElseThrow()
-            .replace("fingerprint", "")
-            .strip();
-    Path intent = folder.resolve("intent-" + id);
-    Run signed =
-        Run.of(
-            question -> Optional.of("y"),
-            "intent",
-            "sign",
-            "hot",
-            "-m",
-            "hello",
-            "--scheme",
-            "ed25519",
-            "--request-id",
-            id,
-            "--fingerprint",
-            fingerprint,
-            "--out",
-            "" + intent,
-            "--trust",
-            "" + folder.resolve("trust.json"),
-            "--requester",
-            "wallet",
-            "--requester-key",
-            "" + folder.resolve("wallet-intents.pem"));
-    assertThat(signed.exitCode()).as(signed.err()).isZero();
+    Path intent = intent("hot", fingerprint("hot"), 0, "--request-id", id);
     Run done = coterie("sign", "--intent", "" + intent);
     assertThat(done.exitCode()).as(done.err()).isZero();
     Signing answer = coordinator.lastSigned;
     coordinator.aboutSignings = honest -> answer;
     Run said = cancel();
     assertThat(said.exitCode()).isEqualTo(ExitCode.NO);
-    assertThat(said.out()).contains("SIGNED by the word of the coordinator");
-    Run verified = cancel("--intent", "" + intent);
+    assertThat(said.out())
+        .contains("SIGNED by the word of the coordinator")
+        .doesNotContain("public key", "payload  ", "signed by", hex(answer.getSignature()));
+    Run json = cancel("-o", "json");
+    assertThat(json.exitCode()).isEqualTo(ExitCode.NO);
+    assertThat(json.out())
+        .contains("\"state\": \"SIGNED\"")
+        .doesNotContain("\"signature\"", "publicKey", "decoded", "digest", "signingSet");
+    Run verified = coterie("cancel", "--intent", "" + intent);
     assertThat(verified.exitCode()).as(verified.err()).isEqualTo(ExitCode.NO);
     assertThat(verified.out()).contains("SIGNED: the signature is valid");
     coordinator.aboutSignings =
         honest -> answer.toBuilder().setSignature(ByteString.copyFrom(new byte[64])).build();
-    assertThat(cancel("--intent", "" + intent).exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(coterie("cancel", "--intent", "" + intent).exitCode()).isEqualTo(ExitCode.REFUSED);
     assertThat(Files.size(intent)).isPositive();
   }
 
@@ -260,11 +367,74 @@ class CancelTest {
     coordinator.aboutSignings =
         honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2, 3));
     Run never = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
-    assertThat(never.exitCode()).isEqualTo(ExitCode.REFUSED);
+    assertThat(never.exitCode()).isEqualTo(ExitCode.NOT_SIGNED);
     assertThat(never.out()).contains("NOT_SIGNED");
     coordinator.aboutSignings =
         honest -> coordinator.cancelled(honest.getRequestId(), "keys/hot", 0, Set.of(1, 2));
     assertThat(coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519").exitCode())
         .isEqualTo(ExitCode.UNAVAILABLE);
+  }
+
+  /** A coordinator that has the signature can say any of it. */
+  @ParameterizedTest
+  @EnumSource(
+      value = ErrorReason.class,
+      names = {
+        "PAYLOAD_INVALID",
+        "REQUEST_FENCED",
+        "REQUEST_ID_REUSED",
+        "FORBIDDEN",
+        "ON_HOLD",
+        "KEY_CREATION_FAILED",
+        "QUORUM_UNAVAILABLE"
+      })
+  void no_error_is_taken_for_an_end(ErrorReason reason) {
+    coordinator.aboutSignings =
+        honest -> {
+          throw StatusErrors.of(reason);
+        };
+    Run run = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .contains("UNKNOWN. Whether it was signed is not known", "proves nothing: " + reason.name())
+        .doesNotContain(reason.advice());
+    assertThat(coordinator.lastSigned.getSignature().isEmpty()).isFalse();
+  }
+
+  @Test
+  void a_request_that_is_repeated_with_its_id_is_the_same_intent() {
+    List<String> options =
+        List.of("--request-id", id, "-m", "hello", "--scheme", "ed25519", "--purpose", "x");
+    List<String> args = new ArrayList<>(List.of("sign", "moved"));
+    args.addAll(options);
+    Set<ByteString> digests = new HashSet<>();
+    for (int i = 0; i < 2; i++) {
+      Run run = coterie(args.toArray(String[]::new));
+      assertThat(run.exitCode()).as(run.err()).isZero();
+      digests.add(coordinator.lastSigned.getIntentDigest());
+    }
+    assertThat(digests).hasSize(1);
+    // A reshare later: the number of the first time makes it the same again.
+    coordinator.aboutKeys = honest -> stale;
+    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
+    digests.add(coordinator.lastSigned.getIntentDigest());
+    assertThat(digests).hasSize(2);
+    coordinator.honest();
+    args.addAll(List.of("--reshare-epoch", "0"));
+    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
+    digests.add(coordinator.lastSigned.getIntentDigest());
+    assertThat(digests).hasSize(2);
+  }
+
+  @Test
+  void a_stored_end_is_asked_for_after_the_intent_and_the_shares_have_ended() {
+    id = RequestId.at(Instant.now().minus(Duration.ofHours(3)));
+    Run expired = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519", "--request-id", id);
+    assertThat(expired.exitCode()).as(expired.err()).isZero();
+    Path old = intent("moved", fingerprint("moved"), 0);
+    Run reshared = coterie("sign", "--intent", "" + old);
+    assertThat(reshared.exitCode()).as(reshared.err()).isZero();
+    assertThat(reshared.out()).contains("SIGNED");
   }
 }

@@ -601,7 +601,7 @@ class CorruptCoordinatorTest {
       Run run =
           coterie(
               "sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"), "-o", format);
-      assertThat(run.exitCode()).as(run.err()).isEqualTo(ExitCode.REFUSED);
+      assertThat(run.exitCode()).as(run.err()).isEqualTo(ExitCode.UNAVAILABLE);
       assertThat(run.out()).isEmpty();
       assertThat(run.err()).contains("field " + field + " of the answer is not as it must be");
     }
@@ -624,7 +624,7 @@ class CorruptCoordinatorTest {
                 : signing.build();
           };
       Run run = coterie("sign", key, "-m", "hello", "--scheme", scheme);
-      assertThat(run.exitCode()).isEqualTo(ExitCode.REFUSED);
+      assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
       assertThat(run.out()).isEmpty();
       assertThat(run.err()).contains(named ? "field public_key" : "field signature");
     }

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.attestation.Receipts;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
@@ -27,8 +29,10 @@ import io.coterie.proto.party.v1.Refused;
 import io.coterie.trust.Member;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.List;
 import java.util.Set;
+import java.util.UUID;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -232,6 +236,27 @@ class CancelSigningTest {
                             ByteString.copyFrom(new byte[64])))
                     .build());
     assertThat(parties(cancelled(cancel(asked)))).isEmpty();
+  }
+
+  @Test
+  void receipts_that_were_stored_for_another_question_count_no_more() {
+    SigningIntent.Builder asked = failed();
+    String name = cancelled(cancel(asked)).getName();
+    SigningStore store = installation.bean(SigningStore.class);
+    SigningRecord known =
+        store.find(UUID.fromString(name.substring(name.lastIndexOf('/') + 1))).orElseThrow();
+    CancelIntent other =
+        content(installation.parties.cancellations.peek()).toBuilder().setReshareEpoch(2).build();
+    store.settle(
+        known.notSigned(
+            List.of(signed(1, receipt(1, other)), signed(3, receipt(3, other))), Instant.now()));
+    assertThat(get(name).getState()).isEqualTo(Signing.State.NOT_SIGNED);
+    Signing ended = cancelled(cancel(asked));
+    assertThat(ended.getState()).isEqualTo(Signing.State.UNKNOWN);
+    assertThat(parties(ended)).isEmpty();
+    never = Set.of(1, 2);
+    assertThat(parties(cancelled(cancel(asked)))).containsExactly(1, 2);
+    assertThat(parties(get(name))).containsExactly(1, 2);
   }
 
   @Test

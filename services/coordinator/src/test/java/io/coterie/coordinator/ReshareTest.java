@@ -4,6 +4,8 @@ import static io.coterie.coordinator.Calls.eventually;
 import static io.coterie.coordinator.Calls.fails;
 import static io.coterie.coordinator.TestInstallation.facts;
 import static io.coterie.coordinator.TestInstallation.inSeconds;
+import static io.coterie.coordinator.TestInstallation.sign;
+import static io.coterie.coordinator.TestInstallation.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
@@ -12,12 +14,16 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
+import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
@@ -56,6 +62,32 @@ class ReshareTest extends RenewalTest {
             ReshareKeyRequest.newBuilder()
                 .setSignedIntent(installation.wallet.sign(intent.build()))
                 .build());
+  }
+
+  private Signing cancelSigning(SigningIntent.Builder asked, int reshareEpoch) {
+    return signing(client)
+        .cancelSigning(
+            CancelSigningRequest.newBuilder()
+                .setSignedIntent(
+                    installation.wallet.sign(
+                        CancelIntent.newBuilder()
+                            .setRequestId(asked.getRequestId())
+                            .setKey(KEY)
+                            .setScheme(asked.getScheme())
+                            .setReshareEpoch(reshareEpoch)
+                            .setNotAfter(inSeconds(120))
+                            .build()))
+                .build());
+  }
+
+  @Test
+  void a_request_is_cancelled_at_the_parties_of_its_own_time_alone() {
+    SigningIntent.Builder asked = EcdsaTest.intent("hot", 7);
+    Signing signed = signing(client).sign(sign(installation.wallet.sign(asked.build())));
+    assertThat(reshare(to(1, 2, "p1", "p4", "p5")).getReshareEpoch()).isEqualTo(2);
+    fails(ErrorReason.KEY_RESHARED, () -> cancelSigning(asked, 2));
+    assertThat(installation.parties.cancellations).isEmpty();
+    assertThat(cancelSigning(asked, 0)).isEqualTo(signed);
   }
 
   private Key cancel(ReshareIntent.Builder intent) {

@@ -1,6 +1,7 @@
 package io.coterie.cli.intent;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.profile.Profile;
 import io.coterie.cli.profile.RequesterKeyFile;
@@ -78,6 +79,11 @@ public final class IntentCommand {
             .setKeyFingerprint(fingerprint(fingerprint))
             .setReshareEpoch(reshareEpoch)
             .build();
+    if (Timestamps.toMillis(intent.getNotAfter()) <= System.currentTimeMillis()) {
+      throw CliException.local(
+          "--expires-in counts from the time of --request-id: this intent would be of no use since "
+              + Timestamps.toString(intent.getNotAfter()));
+    }
     IntentSigner signer = profile.requesterKey();
     approval.require(spec, intent);
     SignedIntent signed = signer.sign(intent);

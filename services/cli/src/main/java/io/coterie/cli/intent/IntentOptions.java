@@ -11,7 +11,6 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
 import java.time.Instant;
-import java.time.temporal.ChronoUnit;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -25,7 +24,8 @@ public final class IntentOptions {
       names = "--request-id",
       paramLabel = "UUID",
       description =
-          "Idempotency key, of version 7; a fresh one by default. Repeating it repeats the answer.")
+          "Idempotency key, of version 7; a fresh one by default. The same one with the same other"
+              + " options repeats the request, and gets its answer.")
   @Nullable String requestId;
 
   @Option(
@@ -39,17 +39,15 @@ public final class IntentOptions {
       names = "--expires-in",
       paramLabel = "SECONDS",
       defaultValue = "300",
-      description = "How long the signers may start it, a day at most; default ${DEFAULT-VALUE}.")
+      description =
+          "How long after the time of its request id the signers may start it, a day at most;"
+              + " default ${DEFAULT-VALUE}.")
   int expiresInSeconds = 300;
-
-  /** Whether the request id was drawn here, and so is of this moment. */
-  private boolean fresh;
 
   /** The request id that was given, or a fresh one that stays the same. */
   public String requestId() {
     if (requestId == null) {
       requestId = newRequestId();
-      fresh = true;
     }
     if (!RequestId.isOne(requestId)) {
       throw CliException.local(
@@ -71,8 +69,8 @@ public final class IntentOptions {
   }
 
   /**
-   * The time after which no signer starts the intent. Signers measure a day from the request id, so
-   * the longest intent with a fresh id ends a moment earlier than asked for.
+   * The time after which no signer starts the intent, counted from the request id: a request that
+   * is repeated with the same id and options is the same intent, whenever that is.
    *
    * @throws CliException if it is too far ahead for signers
    */
@@ -84,20 +82,10 @@ public final class IntentOptions {
               + most
               + " seconds: no signer starts an intent that is good for longer");
     }
-    Instant now = Instant.now();
-    Instant end = now.plusSeconds(expiresInSeconds);
     Instant drawn = RequestId.time(requestId());
+    Instant end = drawn.plus(DRAWN_AGO).plusSeconds(expiresInSeconds);
     Instant last = drawn.plus(VerifiedIntent.MAX_LIFE);
     if (end.isAfter(last)) {
-      if (!fresh) {
-        throw CliException.local(
-            "--request-id is of %s and good for a day: %s"
-                .formatted(
-                    drawn.truncatedTo(ChronoUnit.SECONDS),
-                    last.isAfter(now.plusSeconds(1))
-                        ? "--expires-in is at most " + Duration.between(now, last).toSeconds()
-                        : "draw a new one"));
-      }
       end = last;
     }
     return Timestamps.fromMillis(end.toEpochMilli());

@@ -59,34 +59,31 @@ public final class AttestedKeys {
   }
 
   /**
-   * An intent that names its key beyond doubt.
+   * An intent that names its key beyond doubt. One that is signed already may name an earlier
+   * reshare: its request can have ended before the next one.
    *
    * @throws CliException if it already names another one
    */
   public SigningIntent naming(AttestedKey key, SigningIntent intent) {
+    boolean silent = intent.getInstallation().isEmpty() && intent.getKeyFingerprint().isEmpty();
     SigningIntent named =
         intent.toBuilder()
             .setInstallation(installation())
             .setKeyFingerprint(key.fingerprint())
-            .setReshareEpoch(key.reshareEpoch())
+            .setReshareEpoch(silent ? key.reshareEpoch() : intent.getReshareEpoch())
             .build();
-    boolean silent = intent.getInstallation().isEmpty() && intent.getKeyFingerprint().isEmpty();
     if (!silent && !named.equals(intent)) {
       throw CliException.local(
           "the intent is for installation "
               + intent.getInstallation()
               + " and a key with fingerprint "
               + KeyFingerprint.text(intent.getKeyFingerprint())
-              + " and reshare epoch "
-              + intent.getReshareEpoch()
               + "; "
               + key.name()
               + " of "
               + installation()
               + " has "
-              + KeyFingerprint.text(key.fingerprint())
-              + " and "
-              + key.reshareEpoch());
+              + KeyFingerprint.text(key.fingerprint()));
     }
     return named;
   }

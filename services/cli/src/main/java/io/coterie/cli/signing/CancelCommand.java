@@ -16,9 +16,11 @@ import io.coterie.platform.attestation.NeverProof;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
@@ -28,6 +30,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -35,6 +38,7 @@ import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Option;
+import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -52,76 +56,125 @@ public final class CancelCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   @Mixin Output output = new Output();
 
-  @Parameters(paramLabel = "KEY", description = "Name of the key.")
-  String key = "";
+  @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key.")
+  @Nullable String key;
 
   @Option(
       names = "--request-id",
-      required = true,
       paramLabel = "UUID",
       description = "Of the request, at most a day old.")
-  String requestId = "";
+  @Nullable String requestId;
 
   @Option(
       names = "--reshare-epoch",
       paramLabel = "EPOCH",
-      description = "If the key was reshared since: the one that the request's intent names.")
+      description =
+          "The one that the request's intent names, as 'coterie sign' printed it: only its parties"
+              + " can say how the request ended.")
   @Nullable Integer reshareEpoch;
 
   @Option(
       names = "--intent",
       paramLabel = "FILE",
       description =
-          "The request's signed intent, from 'coterie intent sign': a signature is verified then.")
+          "Instead of all that: the request's signed intent, from 'coterie intent sign'; a"
+              + " signature is verified then.")
   @Nullable Path intent;
+
+  /**
+   * The request to cancel, as its requester knows it. Nothing of it is taken from the coordinator,
+   * which could name parties that have never heard of the request.
+   *
+   * @param asked the intent of the request, if it is at hand
+   */
+  private record Target(
+      String key, String requestId, int reshareEpoch, Optional<SignedIntent> asked) {}
 
   @Override
   public Integer call() {
-    if (!RequestId.isOne(requestId)) {
-      throw CliException.local("--request-id is not a lower-case UUID of version 7");
+    Target target = target();
+    if (!RequestId.isOne(target.requestId())) {
+      throw CliException.local("the request id is not a lower-case UUID of version 7");
     }
-    Optional<SignedIntent> asked = Optional.ofNullable(intent).map(SignCommand::read);
     IntentSigner signer = profile.requesterKey();
     try (Profile.Connection connection = profile.connect()) {
-      AttestedKey attested = new AttestedKeys(profile, connection).get(key);
-      CancelIntent cancel = cancel(attested);
+      AttestedKey attested = new AttestedKeys(profile, connection).get(target.key());
+      CancelIntent cancel = cancel(target, attested);
       SignedIntent signed = signer.sign(cancel);
+      String requester = signed.getSignatures(0).getKeyid();
+      target.asked().ifPresent(asked -> requireSame(asked, requester, cancel));
       Signing answer =
           SigningServiceGrpc.newBlockingStub(connection.channel())
               .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
               .cancelSigning(CancelSigningRequest.newBuilder().setSignedIntent(signed).build());
       requireField(attested, "name", answer.getName().startsWith(attested.name() + "/signings/"));
-      requireField(attested, "request_id", answer.getRequestId().equals(requestId));
+      requireField(attested, "request_id", answer.getRequestId().equals(target.requestId()));
       ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
       if (answer.getState() == Signing.State.SIGNED) {
-        return signed(attested, receipts, asked, answer);
+        return signed(attested, receipts, target.asked(), answer);
       }
       return notSigned(
-          ExpectedSigning.unfinished(answer),
+          answer,
           receipts,
-          new NeverProof.Request(
-              signed.getSignatures(0).getKeyid(), requestId, cancel.getReshareEpoch()));
+          new NeverProof.Request(requester, target.requestId(), target.reshareEpoch()));
     }
   }
 
-  private CancelIntent cancel(AttestedKey attested) {
+  private Target target() {
+    boolean fromFile = intent != null && key == null && requestId == null && reshareEpoch == null;
+    if (fromFile) {
+      SignedIntent asked = SignCommand.read(Objects.requireNonNull(intent));
+      SigningIntent content = SignCommand.content(asked);
+      return new Target(
+          content.getKey(), content.getRequestId(), content.getReshareEpoch(), Optional.of(asked));
+    }
+    if (intent != null || key == null || requestId == null || reshareEpoch == null) {
+      throw new ParameterException(
+          Printing.line(spec),
+          "Give a KEY, --request-id and --reshare-epoch as 'coterie sign' printed them, or"
+              + " --intent FILE alone");
+    }
+    return new Target(key, requestId, reshareEpoch, Optional.empty());
+  }
+
+  /** Receipts about another requester, key or installation would be true, and prove nothing. */
+  private static void requireSame(SignedIntent asked, String requester, CancelIntent cancel) {
+    SigningIntent content = SignCommand.content(asked);
+    if (asked.getSignaturesCount() != 1 || !asked.getSignatures(0).getKeyid().equals(requester)) {
+      throw CliException.local("the intent is not one of requester " + requester);
+    }
+    if (!content.getInstallation().equals(cancel.getInstallation())
+        || !content.getKey().equals(cancel.getKey())
+        || !content.getKeyFingerprint().equals(cancel.getKeyFingerprint())) {
+      throw CliException.local(
+          "the intent is for %s with fingerprint %s in %s, and the key that is shown has %s in %s"
+              .formatted(
+                  content.getKey(),
+                  KeyFingerprint.text(content.getKeyFingerprint()),
+                  content.getInstallation(),
+                  KeyFingerprint.text(cancel.getKeyFingerprint()),
+                  cancel.getInstallation()));
+    }
+  }
+
+  private CancelIntent cancel(Target target, AttestedKey attested) {
     return CancelIntent.newBuilder()
-        .setRequestId(requestId)
+        .setRequestId(target.requestId())
         .setKey(attested.name())
         .setScheme(attested.scheme())
         .setInstallation(profile.trust().roster().installation())
         .setKeyFingerprint(attested.fingerprint())
-        .setReshareEpoch(reshareEpoch == null ? attested.reshareEpoch() : reshareEpoch)
-        .setNotAfter(notAfter())
+        .setReshareEpoch(target.reshareEpoch())
+        .setNotAfter(notAfter(target.requestId()))
         .build();
   }
 
-  private Timestamp notAfter() {
+  private static Timestamp notAfter(String requestId) {
     Instant now = Instant.now();
     Instant last = RequestId.time(requestId).plus(VerifiedIntent.MAX_LIFE);
     if (now.isAfter(last)) {
       throw CliException.local(
-          "--request-id is more than a day old: no party signs anything under it any more, and none"
+          "the request id is more than a day old: no party signs anything under it any more, and none"
               + " remembers whether it did. Look at the chain.");
     }
     Instant end = now.plus(LIFE);
@@ -132,10 +185,10 @@ public final class CancelCommand implements Callable<Integer> {
       AttestedKey attested, ReceiptCheck receipts, Optional<SignedIntent> asked, Signing answer) {
     if (asked.isEmpty()) {
       print(
-          answer.toBuilder().clearReceipts().build(),
+          told(answer, Signing.State.SIGNED, List.of()),
           Optional.empty(),
           "SIGNED by the word of the coordinator: 'coterie sign' with the same request id and"
-              + " payload, or --intent here, verifies the signature. The request is not cancelled.");
+              + " options gets the signature and verifies it. The request is not cancelled.");
       return ExitCode.NO;
     }
     SigningIntent content = SignCommand.content(asked.get());
@@ -150,28 +203,55 @@ public final class CancelCommand implements Callable<Integer> {
 
   private int notSigned(Signing answer, ReceiptCheck receipts, NeverProof.Request request) {
     NeverProof proof = receipts.proof(answer, request);
+    List<SignedReceipt> words = answer.getReceiptsList();
     if (proof.holds()) {
       print(
-          answer.toBuilder().setState(Signing.State.NOT_SIGNED).clearError().build(),
+          told(answer, Signing.State.NOT_SIGNED, words),
           Optional.empty(),
-          ("NOT SIGNED: %s will never sign it, and the others are too few. The payload may be asked"
-                  + " for under another id.")
-              .formatted(String.join(", ", proof.never())));
+          ("NOT SIGNED: %s will never sign %s, and the others are too few, if at most %d of these"
+                  + " parties lies. The payload may be asked for under another id.")
+              .formatted(
+                  String.join(", ", proof.never()),
+                  said(receipts, request),
+                  receipts.trust().corrupt()));
       return 0;
     }
     print(
-        answer.toBuilder().setState(Signing.State.UNKNOWN).build(),
+        told(answer, Signing.State.UNKNOWN, words),
         Optional.empty(),
-        unknown(proof, receipts));
+        unknown(proof, receipts, request));
     return ExitCode.UNAVAILABLE;
   }
 
-  private static String unknown(NeverProof proof, ReceiptCheck receipts) {
+  /** What of an answer is verified, and its name. */
+  private static Signing told(Signing answer, Signing.State state, List<SignedReceipt> receipts) {
+    return Signing.newBuilder()
+        .setName(answer.getName())
+        .setRequestId(answer.getRequestId())
+        .setState(state)
+        .addAllReceipts(receipts)
+        .build();
+  }
+
+  /** The request in words: a profile may be of another requester, and a name of another key. */
+  private static String said(ReceiptCheck receipts, NeverProof.Request request) {
+    return "%s's request %s with %s (fingerprint %s, parties of reshare epoch %d)"
+        .formatted(
+            request.requester(),
+            request.requestId(),
+            receipts.key().name(),
+            KeyFingerprint.text(receipts.key().fingerprint()),
+            request.reshareEpoch());
+  }
+
+  private static String unknown(
+      NeverProof proof, ReceiptCheck receipts, NeverProof.Request request) {
     List<String> said = new ArrayList<>();
     said.add(
-        "UNKNOWN: %s that they never sign it (%s), which is not enough; %s."
+        "UNKNOWN: %s that they never sign %s (%s), which is not enough; %s."
             .formatted(
                 proof.never().size() + " of " + proof.holders() + " parties say",
+                said(receipts, request),
                 proof.never().isEmpty() ? "none" : String.join(", ", proof.never()),
                 Output.receipts(proof.needed(), proof.holders())));
     said.add(

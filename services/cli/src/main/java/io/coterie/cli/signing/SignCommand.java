@@ -22,6 +22,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.grpc.StatusRuntimeException;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,12 +42,14 @@ import picocli.CommandLine.Spec;
 @Command(
     name = "sign",
     mixinStandardHelpOptions = true,
-    description = "Get a signature and wait for it.")
+    description =
+        "Get a signature and wait for it. Exit code 0: it is signed; 6: the parties have proven that"
+            + " it never is; 4: not known, whatever the coordinator says.")
 public final class SignCommand implements Callable<Integer> {
   private static final String UNKNOWN =
-      "Whether it was signed is not known. Repeat this with the same request id while the intent is"
-          + " valid, then 'coterie cancel': sign the payload under no other id before that says"
-          + " NOT_SIGNED.";
+      "UNKNOWN. Whether it was signed is not known. Repeat this with the same --request-id,"
+          + " --reshare-epoch and other options, or --intent, then 'coterie cancel': sign the payload"
+          + " under no other id before that says NOT SIGNED.";
 
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
@@ -65,9 +68,16 @@ public final class SignCommand implements Callable<Integer> {
       description = "Instead of a key and a payload: what 'coterie intent sign' wrote.")
   @Nullable Path intent;
 
+  @Option(
+      names = "--reshare-epoch",
+      paramLabel = "EPOCH",
+      description =
+          "To repeat a request after a reshare of its key: the one that was printed then.")
+  @Nullable Integer reshareEpoch;
+
   @Override
   public Integer call() {
-    boolean fromFile = intent != null && key == null && !payload.given();
+    boolean fromFile = intent != null && key == null && !payload.given() && reshareEpoch == null;
     if (!fromFile && (intent != null || key == null || !payload.given())) {
       throw new ParameterException(
           Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
@@ -86,20 +96,36 @@ public final class SignCommand implements Callable<Integer> {
       approval.require(spec, asked);
       AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
       SigningIntent named = keys.naming(attested, asked);
+      if (reshareEpoch != null) {
+        named = named.toBuilder().setReshareEpoch(reshareEpoch).build();
+      }
       ExpectedSigning expected = ExpectedSigning.of(named, attested);
       SignedIntent signed = ready;
       if (signed == null) {
         signed = signer.orElseThrow().sign(named);
-        Printing.err(spec).println("request id " + asked.getRequestId());
+        // Who cancels the request later needs both.
+        Printing.err(spec)
+            .printf(
+                "request id %s%nreshare epoch %d%n", named.getRequestId(), named.getReshareEpoch());
       }
       ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
-      Signing signing =
-          expected.require(
-              signed,
-              receipts,
-              SigningServiceGrpc.newBlockingStub(connection.channel())
-                  .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
-                  .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
+      Signing signing;
+      try {
+        signing =
+            expected.require(
+                signed,
+                receipts,
+                SigningServiceGrpc.newBlockingStub(connection.channel())
+                    .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
+                    .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
+      } catch (StatusRuntimeException e) {
+        // Whoever sends an error can have the signature. Nothing of its advice is passed on.
+        throw new CliException(
+            ExitCode.UNAVAILABLE,
+            UNKNOWN + " The coordinator's word, which proves nothing: " + CliException.said(e));
+      } catch (CliException e) {
+        throw new CliException(ExitCode.UNAVAILABLE, UNKNOWN + " " + e.getMessage());
+      }
       output.signing(
           Printing.out(spec),
           signing,
@@ -108,7 +134,7 @@ public final class SignCommand implements Callable<Integer> {
               : Optional.empty());
       return switch (signing.getState()) {
         case SIGNED -> 0;
-        case NOT_SIGNED -> ExitCode.REFUSED;
+        case NOT_SIGNED -> ExitCode.NOT_SIGNED;
         default -> {
           Printing.err(spec).println(UNKNOWN);
           yield ExitCode.UNAVAILABLE;

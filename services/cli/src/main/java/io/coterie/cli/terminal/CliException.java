@@ -106,6 +106,11 @@ public final class CliException extends RuntimeException {
     };
   }
 
+  /** The reason and words of a failed call, without advice. */
+  public static String said(StatusRuntimeException failure) {
+    return text(failure.getStatus(), failure);
+  }
+
   private static boolean isTls(@Nullable Throwable cause) {
     for (Throwable at = cause; at != null; at = at.getCause()) {
       if (at instanceof SSLException) {

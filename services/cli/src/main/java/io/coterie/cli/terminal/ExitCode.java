@@ -8,11 +8,14 @@ public final class ExitCode {
   /** The installation refused, or its answer is not believed. */
   public static final int REFUSED = 3;
 
-  /** The installation cannot be reached, or did not finish in time. */
+  /** The installation cannot be reached or did not finish, or it is not known what was signed. */
   public static final int UNAVAILABLE = 4;
 
   /** A local file is missing or wrong. */
   public static final int LOCAL = 5;
+
+  /** Its parties have proven that a request to sign never is signed. */
+  public static final int NOT_SIGNED = 6;
 
   /** A bug of the command. */
   public static final int BUG = 70;

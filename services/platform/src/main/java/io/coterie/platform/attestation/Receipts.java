@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.ReceiptSignature;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import java.util.List;
 import java.util.Optional;
 
 /**
@@ -108,14 +109,19 @@ public final class Receipts {
   }
 
   /**
-   * Whether the party that a receipt names has signed it with an evidence key that the roster has
-   * for the epoch from which on the party held the key.
+   * Whether the party that a receipt names has signed it: a member with its present evidence key,
+   * because a key that it has lost would speak about requests of today, and a party that has left
+   * with one that the roster has for the epoch from which on it held the key.
    */
   public static boolean isSigned(SignedReceipt envelope, Receipt receipt, Roster roster) {
     ByteString statement = statement(envelope.getPayload());
     ByteString signature = envelope.getSignatures(0).getSig();
     int epoch = Math.max(1, receipt.getReshareEpoch());
-    return roster.evidenceKeys(receipt.getParty(), epoch).stream()
-        .anyMatch(key -> StatementSignature.verifies(key, statement, signature));
+    List<byte[]> keys =
+        roster
+            .byPartyId(receipt.getParty())
+            .map(member -> List.of(member.evidenceKey()))
+            .orElseGet(() -> roster.evidenceKeys(receipt.getParty(), epoch));
+    return keys.stream().anyMatch(key -> StatementSignature.verifies(key, statement, signature));
   }
 }

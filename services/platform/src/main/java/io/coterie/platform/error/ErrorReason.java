@@ -13,7 +13,8 @@ public enum ErrorReason {
   REQUEST_ID_REUSED(
       Status.Code.ALREADY_EXISTS,
       "the request id was used before with another intent",
-      "Use a new request id for a new intent. To repeat a request, send the same intent bytes."),
+      "The first one may be signed: send the same intent bytes again, or cancel the request, and sign"
+          + " its payload under no other id before NOT_SIGNED. Another payload takes a new id."),
   INTENT_MALFORMED(
       Status.Code.INVALID_ARGUMENT,
       "the signed intent is not well-formed",
@@ -65,8 +66,8 @@ public enum ErrorReason {
   ON_HOLD(
       Status.Code.FAILED_PRECONDITION,
       "parties hold the key, the requester, or everything",
-      "Ask the operators of the parties why. Cancel the request, and sign a new intent with a new"
-          + " request id once they have lifted the hold."),
+      "Ask the operators of the parties why. Cancel the request: after NOT_SIGNED, sign a new intent"
+          + " with a new request id once they have lifted the hold."),
   KEY_NEEDS_REFRESH(
       Status.Code.FAILED_PRECONDITION,
       "a party's store went back to an earlier state",
@@ -75,14 +76,15 @@ public enum ErrorReason {
   REQUEST_FENCED(
       Status.Code.FAILED_PRECONDITION,
       "parties may have forgotten what they did for this request",
-      "Their stores went back to an earlier state after the request id was drawn. Find out whether"
-          + " the request was signed, for example on the chain; if not, sign a new intent with a new"
-          + " request id."),
+      "Their stores went back to an earlier state after the request id was drawn, and it may be"
+          + " signed: look at the chain. A new intent has a new request id and excludes the first"
+          + " one on the chain (same nonce or input)."),
   KEY_RESHARED(
       Status.Code.FAILED_PRECONDITION,
       "the key was reshared since, or the intent names a reshare that is not known",
-      "Get the key, and cancel the request: once enough of the parties of that time say that they"
-          + " did not sign it, sign a new intent that names the present reshare_epoch."),
+      "Get the key, and cancel the request with the reshare_epoch of its own intent: once enough of"
+          + " the parties of that time say that they never sign it, sign a new intent that names the"
+          + " present one."),
   REQUEST_CANCELLED(
       Status.Code.FAILED_PRECONDITION,
       "the requester has cancelled the request",
@@ -131,7 +133,8 @@ public enum ErrorReason {
   PAYLOAD_INVALID(
       Status.Code.INVALID_ARGUMENT,
       "the payload is malformed, or may not be signed with this key",
-      "Correct the field that the metadata key problem names, and sign a new intent."),
+      "Correct the field that the metadata key problem names. Cancel the request before you sign a"
+          + " new intent, unless the two exclude each other on the chain."),
   SIGNING_NOT_FOUND(
       Status.Code.NOT_FOUND,
       "there is no such signing",

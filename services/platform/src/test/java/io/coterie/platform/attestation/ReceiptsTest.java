@@ -28,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 class ReceiptsTest {
   private static final KeyPair NOW = pair();
   private static final KeyPair BEFORE = pair();
+  private static final KeyPair LEFT = pair();
   private static final KeyPair OTHER = pair();
 
   static final Receipt NEVER =
@@ -47,7 +48,8 @@ class ReceiptsTest {
           "test",
           1,
           List.of(member("p1", 1, OTHER), member("p2", 2, NOW)),
-          List.of(new FormerParty("p2", 2, raw(BEFORE), 4)));
+          List.of(
+              new FormerParty("p2", 2, raw(BEFORE), 4), new FormerParty("p4", 4, raw(LEFT), 4)));
 
   private static KeyPair pair() {
     try {
@@ -104,16 +106,26 @@ class ReceiptsTest {
   }
 
   @Test
-  void a_party_is_believed_by_its_evidence_key_of_that_epoch() {
-    assertThat(isSigned(signed(BEFORE, NEVER))).as("its key up to epoch 4").isTrue();
-    Receipt later = NEVER.toBuilder().setReshareEpoch(5).build();
-    assertThat(isSigned(signed(BEFORE, later))).isFalse();
-    assertThat(isSigned(signed(NOW, later))).isTrue();
-    Receipt first = NEVER.toBuilder().setReshareEpoch(0).build();
-    assertThat(isSigned(signed(BEFORE, first))).isTrue();
-    assertThat(isSigned(signed(OTHER, NEVER))).as("the key of another party").isFalse();
+  void a_member_is_believed_by_its_present_evidence_key_alone() {
+    for (int epoch : new int[] {0, 4, 5}) {
+      Receipt receipt = NEVER.toBuilder().setReshareEpoch(epoch).build();
+      assertThat(isSigned(signed(NOW, receipt))).isTrue();
+      assertThat(isSigned(signed(BEFORE, receipt))).as("a key that it has lost").isFalse();
+      assertThat(isSigned(signed(OTHER, receipt))).as("the key of another party").isFalse();
+    }
     Receipt stranger = NEVER.toBuilder().setParty(3).build();
     assertThat(isSigned(signed(NOW, stranger))).isFalse();
+  }
+
+  @Test
+  void a_party_that_has_left_is_believed_by_its_evidence_key_up_to_its_last_epoch() {
+    for (int epoch : new int[] {0, 4}) {
+      Receipt receipt = NEVER.toBuilder().setParty(4).setReshareEpoch(epoch).build();
+      assertThat(isSigned(signed(LEFT, receipt))).isTrue();
+      assertThat(isSigned(signed(OTHER, receipt))).isFalse();
+    }
+    assertThat(isSigned(signed(LEFT, NEVER.toBuilder().setParty(4).setReshareEpoch(5).build())))
+        .isFalse();
   }
 
   @Test

@@ -124,16 +124,19 @@ public final class RequestBindings {
   public synchronized void load(
       List<Binding> bindings, Function<ByteString, Set<Integer>> parties) {
     for (Binding binding : bindings) {
-      add(new Entry(binding, parties.apply(binding.order()), State.GIVEN));
+      add(new Entry(binding, parties.apply(binding.order()), State.GIVEN), null);
     }
   }
 
-  private void add(Entry entry) {
+  private void add(Entry entry, @Nullable SessionId instead) {
     Entry before =
         byRequest.putLast(new Request(entry.binding.requester(), entry.binding.requestId()), entry);
     if (before != null) {
       entry.before = before.given || before.before;
       bySession.remove(before.binding.session());
+    } else if (instead != null) {
+      // The entry was forgotten for others since it was judged, and with it what was given.
+      entry.before = true;
     }
     bySession.put(entry.binding.session(), entry);
     if (byRequest.size() > MAX) {
@@ -221,9 +224,14 @@ public final class RequestBindings {
     return judge(plan) instanceof Verdict.Bound bound ? bound.order() : ByteString.EMPTY;
   }
 
-  /** The claim of a binding is on disk; nothing of its session has left, and it may be too late. */
-  public synchronized void bound(Binding binding, Collection<Integer> parties) {
-    add(new Entry(binding, parties, State.HELD));
+  /**
+   * The claim of a binding is on disk; nothing of its session has left, and it may be too late.
+   *
+   * @param instead the session that the request was bound to before; null if there was none
+   */
+  public synchronized void bound(
+      Binding binding, Collection<Integer> parties, @Nullable SessionId instead) {
+    add(new Entry(binding, parties, State.HELD), instead);
   }
 
   /**

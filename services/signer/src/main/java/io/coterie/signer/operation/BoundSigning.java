@@ -139,7 +139,7 @@ final class BoundSigning implements Operation {
   @Override
   public void bound(ClaimLedger.Binding binding) {
     List<Integer> parties = signing.plan().partyIds();
-    bindings.bound(binding, parties);
+    bindings.bound(binding, parties, instead);
     if (bindings.isDeclined(binding.session(), parties)) {
       bindings.failed(binding.session());
     }

@@ -17,6 +17,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Never;
+import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.claim.RequestBindings.Standing;
@@ -70,6 +71,7 @@ final class Cancellations {
   private final KeyShareStore shares;
   private final RequestBindings bindings;
   private final DiskShares disk;
+  private final ClaimWitnesses witnesses;
   private final ProtocolCore core;
   private final AuditLog audit;
   private final SessionLimits limits;
@@ -105,6 +107,7 @@ final class Cancellations {
       SessionLimits limits,
       RequestBindings bindings,
       DiskShares disk,
+      ClaimWitnesses witnesses,
       WorkPool.Lane lane,
       Sessions sessions,
       Consumer<Session> cancel,
@@ -120,6 +123,7 @@ final class Cancellations {
     this.limits = limits;
     this.bindings = bindings;
     this.disk = disk;
+    this.witnesses = witnesses;
     this.lane = lane;
     this.sessions = sessions;
     this.cancel = cancel;
@@ -201,6 +205,11 @@ final class Cancellations {
         share == null || KeyFingerprint.of(share.keyPublic()).equals(cancellation.keyFingerprint()),
         RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
         IntentProblem.KEY_FINGERPRINT_OTHER.text());
+    // A store that went back in silence does not know yet what it has forgotten.
+    RefusedException.unless(
+        !witnesses.mayHaveForgotten(cancellation.requestId()),
+        RefusalReason.REFUSAL_REASON_NOT_READY,
+        "this party has just started, and asks the others first what it has done");
     RefusedException.unless(
         disk.mayTake(cancellation.requester()),
         RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,

@@ -134,6 +134,7 @@ public final class SessionService implements AutoCloseable {
             limits,
             bindings,
             disk,
+            witnesses,
             cancelling,
             sessions,
             session -> driver.endIfAllowed(session, Event.CANCEL, "cancelled"),

@@ -104,11 +104,18 @@ final class SqliteClaims implements ClaimLedger {
           if (account == null) {
             return Claimed.not(Outcome.ORDERED_TOO_OFTEN);
           }
+          if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
+            if (newRequest) {
+              // Of a request that nothing was done for, it can still be said that nothing will be.
+              db.update(
+                  "DELETE FROM claimed_request WHERE requester = ? AND request_id = ?",
+                  claim.requester(),
+                  claim.requestId());
+            }
+            return Claimed.not(Outcome.SESSION_REPLAYED);
+          }
           if (newRequest) {
             keep(db, digest, account, claim.signedIntent());
-          }
-          if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
-            return Claimed.not(Outcome.SESSION_REPLAYED);
           }
           LedgerPosition position = ledger.claim(db, claim.session());
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {

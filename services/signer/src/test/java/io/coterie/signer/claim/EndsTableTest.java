@@ -117,7 +117,7 @@ class EndsTableTest {
               END);
       Outcome outcome = get(ledger.claimOnce(claim(plan.id(), intent, binding, instead), event()));
       if (outcome == Outcome.CLAIMED) {
-        bindings.bound(binding, set);
+        bindings.bound(binding, set, instead);
         assertThat(bindings.sent(binding.session(), binding.envelope(), true)).isTrue();
       }
       return outcome == Outcome.CLAIMED;

@@ -117,6 +117,18 @@ class CancellationTest extends SessionFixture {
   }
 
   @Test
+  void nothing_is_said_of_earlier_requests_before_the_others_were_asked() {
+    ecdsaKey();
+    Instant before = Instant.now().minus(Duration.ofHours(1));
+    SigningIntent.Builder asked = ecdsaIntent().setRequestId(RequestId.at(before));
+    assertThat(answer(cancel(asked)).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+    // An order for an earlier request asks them.
+    given(ecdsaIntent().setRequestId(RequestId.at(before)));
+    requireNever(asked);
+  }
+
+  @Test
   void a_party_that_has_contributed_does_not_say_that_it_never_does() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();

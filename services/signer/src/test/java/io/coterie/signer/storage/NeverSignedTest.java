@@ -143,6 +143,14 @@ class NeverSignedTest {
   }
 
   @Test
+  void a_session_that_was_declined_and_comes_again_claims_no_request() {
+    assertThat(get(store.claims().decline(new SessionId(bytes32(1)), "coordinators/c", ID)))
+        .isTrue();
+    assertThat(claim(1)).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(never(null)).isEqualTo(new Never.Said(true));
+  }
+
+  @Test
   void a_request_that_was_claimed_gets_no_such_word() {
     assertThat(claim(1)).isEqualTo(Outcome.CLAIMED);
     assertThat(never(null)).isEqualTo(new Never.Claimed(bytes32(1)));

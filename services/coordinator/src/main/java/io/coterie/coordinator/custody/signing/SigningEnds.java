@@ -1,6 +1,7 @@
 package io.coterie.coordinator.custody.signing;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.key.MadeKey;
@@ -22,6 +23,7 @@ import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.CancelAnswer;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
@@ -105,7 +107,7 @@ final class SigningEnds {
       return new CancelledSigning(intent, known, Signing.State.SIGNED, List.of(), null);
     }
     Map<Integer, CancelAnswer> answers = questions.ask(intent, holders.parties(), caller);
-    Map<Integer, SignedReceipt> never = never(intent, known, answers);
+    Map<Integer, SignedReceipt> never = never(intent, holders, known, answers);
     if (known != null) {
       Optional<SigningRecord> signed = signed(known, recheck, answers.values());
       if (signed.isPresent()) {
@@ -161,24 +163,45 @@ final class SigningEnds {
     if (known != null && !known.key().equals(intent.key())) {
       throw Failure.of(ErrorReason.REQUEST_ID_REUSED, known.name()).toException();
     }
+    // Receipts of the parties of another time are true, and prove nothing about this request.
+    if (known != null && reshareEpoch(known) != intent.reshareEpoch()) {
+      throw new IntentException(IntentProblem.RESHARE_EPOCH_OTHER).toCustodyException();
+    }
     return known;
   }
 
-  /** Those of before and of now, by party. */
+  /** That of its intent, which was verified when it was stored. */
+  private static int reshareEpoch(SigningRecord known) {
+    try {
+      return SigningIntent.parseFrom(known.header().intent().getPayload()).getReshareEpoch();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException("a stored intent cannot be read", e);
+    }
+  }
+
+  /**
+   * Those of before and of now, by party. A stored one is judged like a new one: a client would
+   * refuse the whole answer for one that it does not believe.
+   */
   private Map<Integer, SignedReceipt> never(
       VerifiedIntent.Cancellation intent,
+      Holders holders,
       @Nullable SigningRecord known,
       Map<Integer, CancelAnswer> answers) {
     Roster roster = link.channel().map(channel -> channel.roster()).orElse(null);
     Map<Integer, SignedReceipt> never = new TreeMap<>();
-    if (known != null) {
-      for (SignedReceipt stored : known.receipts()) {
-        Receipts.read(stored).ifPresent(receipt -> never.put(receipt.getParty(), stored));
+    if (roster == null) {
+      return never;
+    }
+    for (SignedReceipt stored : known == null ? List.<SignedReceipt>of() : known.receipts()) {
+      int party = Receipts.read(stored).map(Receipt::getParty).orElse(0);
+      if (holders.parties().contains(party) && isNever(intent, party, stored, roster)) {
+        never.put(party, stored);
       }
     }
     answers.forEach(
         (party, answer) -> {
-          if (roster != null && isNever(intent, party, answer.getReceipt(), roster)) {
+          if (isNever(intent, party, answer.getReceipt(), roster)) {
             never.put(party, answer.getReceipt());
           }
         });
