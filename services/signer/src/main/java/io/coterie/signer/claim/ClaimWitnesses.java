@@ -505,27 +505,22 @@ public final class ClaimWitnesses {
     }
   }
 
-  /**
-   * A head of an earlier log, which the store forgot too when it went back: all that it can still
-   * say is a later time. The clock may have been set back before this log began.
-   */
+  /** Of an earlier log, and forgotten: it may say a later time than the clock did since. */
   private void forgottenEarlier(Member sender, LedgerHead head) {
     LedgerPosition position = head.position();
     unlearned.add(position);
     if (learning.add(position)) {
       memory
           .forgotten(head)
-          .whenComplete(
-              (_, failure) ->
-                  lane.execute(
-                      () -> {
-                        if (failure != null) {
-                          log.error("the fence could not be moved", failure);
-                          known.remove(sender, position); // it tells it again
-                        }
-                        learned(position, failure);
-                      }));
+          .whenComplete((_, failure) -> lane.execute(() -> fenced(sender, position, failure)));
     }
+  }
+
+  private void fenced(Member sender, LedgerPosition told, @Nullable Throwable failure) {
+    if (failure != null) {
+      known.remove(sender, told); // It tells it again.
+    }
+    learned(told, failure);
   }
 
   private void learned(LedgerPosition position, @Nullable Throwable failure) {
