@@ -1,6 +1,7 @@
 package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.File;
 import java.io.IOException;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
@@ -165,10 +167,15 @@ class AdvisoriesTest {
     }
     return Stream.of(range.split(" "))
         .allMatch(
-            bound ->
-                bound.startsWith(">=")
-                    ? compare(version, bound.substring(2)) >= 0
-                    : compare(version, bound.substring(1)) < 0);
+            bound -> {
+              if (bound.matches(">=[^<>=].*")) {
+                return compare(version, bound.substring(2)) >= 0;
+              }
+              if (bound.matches("<[^<>=].*")) {
+                return compare(version, bound.substring(1)) < 0;
+              }
+              throw new IllegalArgumentException("no bound: " + bound);
+            });
   }
 
   private static int compare(String one, String other) {
@@ -272,6 +279,22 @@ class AdvisoriesTest {
   })
   void versions_are_compared_as_their_parts(String version, String range, boolean affected) {
     assertThat(isAffected(version, range)).isEqualTo(affected);
+  }
+
+  /** Else an advisory would affect nothing, and nobody would see it. */
+  @ParameterizedTest
+  @ValueSource(strings = {"<=1.0.0", "=1.0.0", ">1.0.0", "1.0.0", "<", ">="})
+  void a_bound_that_is_not_understood_is_an_error(String range) {
+    assertThatThrownBy(() -> isAffected("1.0.0", range))
+        .isInstanceOf(IllegalArgumentException.class);
+  }
+
+  /** Advisories are about the crates of the registry. */
+  @Test
+  void no_crate_comes_from_a_repository() throws IOException {
+    for (Path lock : files("Cargo.lock")) {
+      assertThat(Files.readString(lock)).as("%s", lock).doesNotContain("source = \"git");
+    }
   }
 
   @Test

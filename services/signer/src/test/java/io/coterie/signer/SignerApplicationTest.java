@@ -148,7 +148,7 @@ class SignerApplicationTest {
     try (Connection raw = DriverManager.getConnection("jdbc:sqlite:" + file);
         var statement = raw.createStatement()) {
       statement.executeUpdate(
-          "INSERT INTO key_share VALUES (zeroblob(32), 'keys/hot', 1, 99, 'ACTIVE', 'x', '1', x'ff',"
+          "INSERT INTO key_share VALUES (zeroblob(32), 'keys/hot', 1, 0, 99, 'ACTIVE', 'x', '1', x'ff',"
               + " x'', '', '', '', zeroblob(32), 0, 0, 0, x'')");
     }
     refused(1, "is damaged", "keys", data);

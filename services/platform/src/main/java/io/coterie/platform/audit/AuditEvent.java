@@ -1,5 +1,6 @@
 package io.coterie.platform.audit;
 
+import io.coterie.platform.payload.DecodedPayload;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -16,8 +17,8 @@ import java.util.TreeMap;
  */
 public record AuditEvent(
     String actor, String action, String outcome, SortedMap<String, String> fields) {
-  /** Fields of an event. */
-  public static final int MAX_FIELDS = 96;
+  /** Fields of an event: every line of a decoded payload, and what else its record says. */
+  public static final int MAX_FIELDS = DecodedPayload.MAX_FIELDS + 16;
 
   /** Characters of any text in an event. */
   public static final int MAX_TEXT = 512;

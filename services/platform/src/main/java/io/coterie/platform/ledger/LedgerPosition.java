@@ -91,7 +91,7 @@ public record LedgerPosition(
     sha256.update(hash.asReadOnlyByteBuffer());
     sha256.update(session.asReadOnlyByteBuffer());
     return new LedgerPosition(
-        log, starts, mark, base, claims + 1, ByteString.copyFrom(sha256.digest()));
+        log, starts, mark, base, Math.addExact(claims, 1), ByteString.copyFrom(sha256.digest()));
   }
 
   /** Judges this position by the one that is remembered, if there is one. */

@@ -52,6 +52,9 @@ public interface ClaimLedger {
    */
   boolean remembers(LedgerPosition position);
 
+  /** The ledger was at a position of any of its logs by its own memory. Reads the disk. */
+  boolean recalls(LedgerPosition position);
+
   /**
    * Says for ever that a session is not run here. Of a session that may have been run before the
    * store went back, nobody knows that here any more.

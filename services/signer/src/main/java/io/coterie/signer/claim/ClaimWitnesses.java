@@ -299,6 +299,8 @@ public final class ClaimWitnesses {
     long now = nanos.getAsLong();
     lookAtAnswers();
     witnesses.values().forEach(w -> w.charge(now));
+    // The store tries again by itself after a write that failed.
+    unlearned.removeIf(position -> !learning.contains(position) && remembers(position));
     start.look(
         claims.position(),
         !unlearned.isEmpty(),
@@ -465,6 +467,9 @@ public final class ClaimWitnesses {
           return;
         }
         known.put(sender, told);
+        if (told.log().number() < now.log().number() && !claims.recalls(told)) {
+          forgottenEarlier(sender, head);
+        }
       }
     }
     Witness witness = witness(sender);
@@ -497,6 +502,29 @@ public final class ClaimWitnesses {
           memory
               .wentBack(told)
               .whenComplete((_, failure) -> lane.execute(() -> learned(position, failure))));
+    }
+  }
+
+  /**
+   * A head of an earlier log, which the store forgot too when it went back: all that it can still
+   * say is a later time. The clock may have been set back before this log began.
+   */
+  private void forgottenEarlier(Member sender, LedgerHead head) {
+    LedgerPosition position = head.position();
+    unlearned.add(position);
+    if (learning.add(position)) {
+      memory
+          .forgotten(head)
+          .whenComplete(
+              (_, failure) ->
+                  lane.execute(
+                      () -> {
+                        if (failure != null) {
+                          log.error("the fence could not be moved", failure);
+                          known.remove(sender, position); // it tells it again
+                        }
+                        learned(position, failure);
+                      }));
     }
   }
 

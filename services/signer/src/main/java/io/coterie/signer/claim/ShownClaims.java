@@ -31,6 +31,12 @@ public interface ShownClaims {
   CompletionStage<List<String>> wentBack(LedgerHead forgotten);
 
   /**
+   * This party's own ledger was at a head of a log before the current one, which it has forgotten:
+   * no request id of before the head was signed is claimed any more.
+   */
+  CompletionStage<?> forgotten(LedgerHead earlier);
+
+  /**
    * @param statement {@code coterie.party.v1.ClaimCount} with the peer's signature
    * @param before the same of the last position at the start before; empty if there was none
    */

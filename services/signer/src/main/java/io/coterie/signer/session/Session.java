@@ -74,6 +74,9 @@ final class Session {
   /** Messages that came meanwhile. */
   final List<EarlyEnvelopes.Arrived> unheard = new ArrayList<>();
 
+  /** Whether its claim is on disk. */
+  boolean claimed;
+
   /** Whether its claim says that it multiplies, until it has ended. */
   boolean multiplying;
 

@@ -217,6 +217,7 @@ final class SessionOpening {
       @Nullable Throwable failure) {
     session.untilClaimed.close();
     if (outcome == ClaimLedger.Outcome.CLAIMED) {
+      session.claimed = true;
       session.multiplying = session.plan().protocol().multiplies();
       claims.sessions().multiplied(session); // if it was cancelled or too late meanwhile
       if (binding != null) {

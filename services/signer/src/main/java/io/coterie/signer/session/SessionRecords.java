@@ -81,6 +81,9 @@ final class SessionRecords {
                 : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
     if (session.state == State.REFUSED) {
       refusal(plan == null ? end : Audit.withDetail(end, session.refusal));
+    } else if (!session.claimed) {
+      // Its record counts for nobody on the disk, and a coordinator can have any number of them.
+      refusal(end);
     } else if (event != Event.PRESIGNED) {
       // A presignature signs nothing; the signature that uses it is on record.
       audit.record(end);
@@ -148,7 +151,7 @@ final class SessionRecords {
     long unrecorded = refusals.next(nanos.getAsLong());
     if (unrecorded >= 0) {
       audit.record(Audit.after(refusal, unrecorded));
-      log.info("{} refused: {}", refusal.action(), refusal.fields());
+      log.info("{} {}: {}", refusal.action(), refusal.outcome(), refusal.fields());
     }
   }
 }

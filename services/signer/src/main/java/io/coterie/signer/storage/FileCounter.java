@@ -19,6 +19,9 @@ public final class FileCounter implements OutsideCounter {
   /** Digits of the largest number. */
   private static final int MAX_BYTES = 20;
 
+  /** More claims than any party makes: a ledger that began above it could not go on counting. */
+  private static final long MAX = 1L << 53;
+
   private final Path file;
 
   /**
@@ -40,8 +43,8 @@ public final class FileCounter implements OutsideCounter {
       }
       String text = Files.readString(file, StandardCharsets.US_ASCII).strip();
       long number = Long.parseLong(text);
-      if (number < 0) {
-        throw new IOException(file + " has a number below 0");
+      if (number < 0 || number > MAX) {
+        throw new IOException(file + " has a number that is no count of claims");
       }
       return number;
     } catch (NoSuchFileException e) {

@@ -468,6 +468,11 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   @Override
+  public boolean recalls(LedgerPosition told) {
+    return file.read(db -> SqliteLedger.recalls(db, told));
+  }
+
+  @Override
   public void noteOutside() {
     counter.follow(ledger.position().claims());
   }

@@ -155,9 +155,11 @@ final class SqliteLedger {
     if (told.log().number() < now.log().number()) {
       return true;
     }
-    if (!told.log().equals(now.log())) {
-      return false;
-    }
+    return told.log().equals(now.log()) && recalls(db, told);
+  }
+
+  /** The ledger remembers that it was there, in whatever log. */
+  static boolean recalls(Database db, LedgerPosition told) throws SQLException {
     try (ResultSet row =
         db.statement(
                 "SELECT 1 FROM start WHERE mark = ? AND log = ? AND starts = ? AND base = ?"

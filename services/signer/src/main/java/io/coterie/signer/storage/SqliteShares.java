@@ -42,8 +42,8 @@ final class SqliteShares implements KeyShareStore {
   private static final int NO_DECLINER = 0;
 
   private static final String SHARE_COLUMNS =
-      "session_id, key, epoch, reshare_epoch, scheme, state, parties, members, key_public, sealed, coordinator,"
-          + " requester, request_id, intent_digest";
+      "session_id, key, epoch, reshare_epoch, scheme, state, parties, members, key_public, sealed,"
+          + " coordinator, requester, request_id, intent_digest";
 
   private static final String SELECT_SHARE =
       "SELECT " + SHARE_COLUMNS + ", certificate FROM key_share";
@@ -218,7 +218,8 @@ final class SqliteShares implements KeyShareStore {
                 return false;
               }
               db.update(
-                  "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state = 'PROVISIONAL'",
+                  "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state ="
+                      + " 'PROVISIONAL'",
                   share.key());
               insertProvisional(db, share);
               audit.append(db, completed);
@@ -257,8 +258,8 @@ final class SqliteShares implements KeyShareStore {
             db -> {
               boolean wanted =
                   db.count(
-                              "SELECT count(*) FROM key_share WHERE key = ? AND epoch >= ? AND state IN"
-                                  + " ('ACTIVE', 'PROVISIONAL')",
+                              "SELECT count(*) FROM key_share WHERE key = ? AND epoch >= ? AND"
+                                  + " state IN ('ACTIVE', 'PROVISIONAL')",
                               share.key(),
                               share.epoch())
                           == 0
@@ -270,8 +271,8 @@ final class SqliteShares implements KeyShareStore {
                 // with
                 // none.
                 db.update(
-                    "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE 'SUPERSEDED'"
-                        + " END WHERE key = ? AND state = 'PROVISIONAL'",
+                    "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE"
+                        + " 'SUPERSEDED' END WHERE key = ? AND state = 'PROVISIONAL'",
                     share.key());
                 insertProvisional(db, share);
                 audit.append(db, completed);
@@ -315,8 +316,8 @@ final class SqliteShares implements KeyShareStore {
             db -> {
               boolean done =
                   db.update(
-                          "UPDATE key_share SET state = 'ABANDONED', decliner = ? WHERE session_id = ? AND"
-                              + " state = 'PROVISIONAL' AND epoch > 1",
+                          "UPDATE key_share SET state = 'ABANDONED', decliner = ? WHERE session_id"
+                              + " = ? AND state = 'PROVISIONAL' AND epoch > 1",
                           decliner,
                           share.session().bytes().toByteArray())
                       == 1;

@@ -47,6 +47,16 @@ final class SqliteShownClaims implements ShownClaims {
     return exclusions.wentBack(KeyShareStore.ITSELF, forgotten);
   }
 
+  @Override
+  public CompletionStage<?> forgotten(LedgerHead earlier) {
+    return file.writer()
+        .submitVital(
+            db -> {
+              SqliteLedger.fence(db, earlier.time());
+              return true;
+            });
+  }
+
   private static List<Shown> all(Database db) throws SQLException {
     List<Shown> all = new ArrayList<>();
     try (ResultSet rows =

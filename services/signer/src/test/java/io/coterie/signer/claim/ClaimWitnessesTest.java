@@ -516,6 +516,46 @@ class ClaimWitnessesTest {
     assertThat(ledger.position().log().number()).isEqualTo(2);
   }
 
+  /** The store writes again by itself what it could not write, and tells nobody. */
+  @Test
+  void a_start_is_over_when_the_store_has_written_later_what_was_forgotten() {
+    CompletableFuture<List<String>> written = new CompletableFuture<>();
+    memory.heldBack = written;
+    witnesses.whenMet(() -> {});
+    run();
+    LedgerPosition forgotten = ledger.position().next(random());
+    tell(charlie, count(alpha, forgotten));
+    written.completeExceptionally(new IllegalStateException("full"));
+    run();
+    pass(Duration.ofSeconds(10));
+    assertThat(witnesses.mayHaveForgotten(null)).isTrue();
+    ledger.learn(forgotten);
+    pass(Duration.ofSeconds(6));
+    assertThat(witnesses.mayHaveForgotten(null)).isFalse();
+  }
+
+  @Test
+  void a_forgotten_head_of_an_earlier_log_moves_the_fence_before_the_start_is_over() {
+    LedgerPosition first = ledger.position().next(random());
+    LedgerPosition second = first.claimed(ByteString.copyFrom(random()));
+    ledger.learn(first);
+    ledger.lost.add(second);
+    CompletableFuture<List<String>> written = new CompletableFuture<>();
+    memory.heldBack = written;
+    witnesses.whenMet(() -> {});
+    run();
+    tell(charlie, count(alpha, second));
+    pass(Duration.ofSeconds(10));
+    assertThat(memory.earlier).hasSize(1);
+    assertThat(memory.selfBack).as("it began another log already").isEmpty();
+    assertThat(witnesses.mayHaveForgotten(null)).isTrue();
+    written.complete(List.of());
+    pass(Duration.ofSeconds(1));
+    assertThat(witnesses.mayHaveForgotten(null)).isFalse();
+    tell(charlie, count(alpha, second));
+    assertThat(memory.earlier).as("said once").hasSize(1);
+  }
+
   // ---- claims that nobody waits for ------------------------------------------------------------
 
   /** Of any scheme: others remember it soon, and a burst of them costs a statement each. */

@@ -163,6 +163,20 @@ public class MemoryLedger implements ClaimLedger {
   @Override
   public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
     withheld.add(session);
+    synchronized (this) {
+      bound.computeIfPresent(
+          new Request(requester, requestId),
+          (_, binding) ->
+              binding.session().equals(session)
+                  ? new Binding(
+                      requester,
+                      requestId,
+                      session,
+                      binding.order(),
+                      ByteString.EMPTY,
+                      binding.notAfter())
+                  : binding);
+    }
     return CompletableFuture.completedFuture(null);
   }
 
@@ -181,6 +195,14 @@ public class MemoryLedger implements ClaimLedger {
   @Override
   public boolean remembers(LedgerPosition position) {
     return knows(position);
+  }
+
+  /** Positions of earlier logs that it has forgotten. */
+  public final Set<LedgerPosition> lost = ConcurrentHashMap.newKeySet();
+
+  @Override
+  public boolean recalls(LedgerPosition position) {
+    return knows(position) && !lost.contains(position);
   }
 
   /** As if a session had been claimed. */

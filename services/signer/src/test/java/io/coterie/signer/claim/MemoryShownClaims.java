@@ -50,6 +50,16 @@ public final class MemoryShownClaims implements ShownClaims {
     return CompletableFuture.completedFuture(shares.wentBack(party));
   }
 
+  /** The times of heads of earlier logs that were forgotten. */
+  public final List<java.time.Instant> earlier = new CopyOnWriteArrayList<>();
+
+  @Override
+  public CompletionStage<?> forgotten(LedgerHead head) {
+    earlier.add(head.time());
+    CompletableFuture<List<String>> answer = heldBack;
+    return answer == null ? CompletableFuture.completedFuture(true) : answer;
+  }
+
   @Override
   public CompletionStage<List<String>> wentBack(LedgerHead head) {
     LedgerPosition forgotten = head.position();

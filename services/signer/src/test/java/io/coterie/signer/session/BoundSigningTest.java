@@ -420,8 +420,7 @@ abstract class BoundSigningTest extends SessionFixture {
 
   private RefusalReason refusedTo(Member asking, SessionId session) {
     Installation.until(
-        "a refusal",
-        () -> net.sent.stream().anyMatch(sent -> isRefusal(sent, asking, session)));
+        "a refusal", () -> net.sent.stream().anyMatch(sent -> isRefusal(sent, asking, session)));
     return net.sent.stream()
         .filter(sent -> isRefusal(sent, asking, session))
         .findFirst()

@@ -14,6 +14,7 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
@@ -238,5 +239,39 @@ abstract class KeyGenerationTest extends SessionFixture {
     assertThat(awaitReport(session).hasAborted()).isTrue();
     awaitEnded("bls_keygen aborted wrong_share");
     assertThat(shares.find(KEY)).isEmpty();
+  }
+
+  /** Such records count for nobody on the disk, and a coordinator can cause them without end. */
+  @Test
+  void ends_of_sessions_that_were_never_claimed_are_recorded_no_faster_than_refusals() {
+    Order.Builder request = keygen(RequestId.next());
+    SessionId first = give(request);
+    bravoPlays(first);
+    awaitEnded("bls_keygen completed none");
+    for (int i = 0; i < RefusalRate.BURST + 100; i++) {
+      driver().onOrder(coordinator, nonce(), null);
+    }
+    Installation.until("all were refused", () -> watch.ended.size() > RefusalRate.BURST + 100);
+    int before = audit.size();
+    for (int i = 1; i <= 30; i++) {
+      int orders = i;
+      give(request.setCoordinatorNonce(nonce()));
+      Installation.until(
+          "it was answered",
+          () -> watch.ended.stream().filter("bls_keygen repeated none"::equals).count() == orders);
+    }
+    key(KeyShare.State.ACTIVE);
+    ledger.held = true;
+    for (int i = 1; i <= 3; i++) {
+      int sessions = i;
+      SessionId cancelled = give(signing(1, 2));
+      Installation.until("it claims", () -> ledger.waiting.size() == sessions);
+      driver().onCancel(coordinator, cancelled);
+      ledger.waiting.getLast().complete(ClaimLedger.Outcome.ORDERED_TOO_OFTEN);
+    }
+    Installation.until(
+        "they ended",
+        () -> watch.ended.stream().filter("bls_sign cancelled none"::equals).count() == 3);
+    assertThat(audit.size() - before).as("one a second").isLessThan(15);
   }
 }

@@ -163,6 +163,28 @@ class FenceTest {
     assertThat(claim(RequestId.at(signed), 1)).isEqualTo(Outcome.CLAIMED);
   }
 
+  /**
+   * One that was restored on a machine whose clock is behind, or that heard an early head first.
+   */
+  @Test
+  void a_later_head_of_an_earlier_log_moves_the_fence_forward() {
+    Path data = folder.resolve("alpha");
+    store = open(data, BEGIN);
+    LedgerPosition early = store.claims().position().next(bytes32(9).toByteArray());
+    LedgerPosition late = early.claimed(bytes32(8));
+    store.shownClaims().wentBack(head(early, BEGIN)).toCompletableFuture().join();
+    assertThat(store.claims().position().log().number()).isEqualTo(2);
+    assertThat(store.claims().remembers(late)).as("it starts no other log").isTrue();
+    assertThat(store.claims().recalls(late)).isFalse();
+    Instant signed = BEGIN.plusSeconds(3600);
+    store.shownClaims().forgotten(head(late, signed)).toCompletableFuture().join();
+    assertThat(store.claims().position().log().number()).isEqualTo(2);
+    assertThat(claim(RequestId.at(signed.minusMillis(1)), 1)).isEqualTo(Outcome.FENCED);
+    assertThat(claim(RequestId.at(signed), 1)).isEqualTo(Outcome.CLAIMED);
+    store.shownClaims().forgotten(head(early, BEGIN)).toCompletableFuture().join();
+    assertThat(claim(RequestId.at(signed.minusMillis(1)), 1)).isEqualTo(Outcome.FENCED);
+  }
+
   /** All parties were put back together, say, and nobody has anything to tell. */
   @Test
   void a_store_with_fewer_claims_than_the_counter_outside_is_fenced() throws IOException {
@@ -214,7 +236,8 @@ class FenceTest {
         .isInstanceOf(StoreException.class)
         .hasRootCauseMessage(volume + " is no folder");
     Files.createDirectory(volume);
-    for (String bad : List.of("", "x", "-1", "9".repeat(30))) {
+    for (String bad :
+        List.of("", "x", "-1", "9".repeat(30), "" + Long.MAX_VALUE, "9007199254740993")) {
       Files.writeString(volume.resolve("alpha"), bad);
       assertThatThrownBy(() -> open(folder.resolve("alpha"), BEGIN, counter))
           .as(bad)

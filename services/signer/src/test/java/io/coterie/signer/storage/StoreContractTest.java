@@ -242,6 +242,24 @@ class StoreContractTest {
     }
 
     @Test
+    void a_contribution_that_was_withheld_is_not_on_disk() {
+      Binding empty = binding(1, "r");
+      Binding made =
+          new Binding(
+              empty.requester(),
+              empty.requestId(),
+              empty.session(),
+              empty.order(),
+              ByteString.copyFromUtf8("contribution"),
+              empty.notAfter());
+      assertThat(claimed(claim(made, null))).isEqualTo(Outcome.CLAIMED);
+      get(claims.withhold("wallet", "r", session(2)));
+      assertThat(claims.bindings(10)).as("of another session").containsExactly(made);
+      get(claims.withhold("wallet", "r", session(1)));
+      assertThat(claims.bindings(10)).containsExactly(empty);
+    }
+
+    @Test
     void a_request_is_claimed_or_never_signed() {
       assertThat(never(claims, "r", null)).isEqualTo(new Never.Said(true));
       assertThat(never(claims, "r", null)).isEqualTo(new Never.Said(false));
