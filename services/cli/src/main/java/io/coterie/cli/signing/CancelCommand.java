@@ -223,7 +223,7 @@ public final class CancelCommand implements Callable<Integer> {
     return ExitCode.UNAVAILABLE;
   }
 
-  /** What of an answer is verified, and its name. */
+  /** The verified part of an answer, and its name. */
   private static Signing told(Signing answer, Signing.State state, List<SignedReceipt> receipts) {
     return Signing.newBuilder()
         .setName(answer.getName())

@@ -103,7 +103,7 @@ public final class SignCommand implements Callable<Integer> {
       SignedIntent signed = ready;
       if (signed == null) {
         signed = signer.orElseThrow().sign(named);
-        // Who cancels the request later needs both.
+        // Both are needed to cancel the request later.
         Printing.err(spec)
             .printf(
                 "request id %s%nreshare epoch %d%n", named.getRequestId(), named.getReshareEpoch());
@@ -119,7 +119,7 @@ public final class SignCommand implements Callable<Integer> {
                     .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
                     .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
       } catch (StatusRuntimeException e) {
-        // Whoever sends an error can have the signature. Nothing of its advice is passed on.
+        // The sender of an error can have the signature. Nothing of its advice is passed on.
         throw new CliException(
             ExitCode.UNAVAILABLE,
             UNKNOWN + " The coordinator's word, which proves nothing: " + CliException.said(e));
