@@ -9,8 +9,8 @@ import java.util.List;
 import java.util.Map;
 
 /**
- * The message of a Solana transaction, legacy, version 0 or version 1 (SIMD-0385), which all
- * its signers sign.
+ * The message of a Solana transaction, legacy, version 0 or version 1 (SIMD-0385), which all its
+ * signers sign.
  */
 public final class SolanaTransaction {
   /** Bytes of a whole transaction, signatures and their count included. */
