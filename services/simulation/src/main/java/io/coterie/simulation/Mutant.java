@@ -43,8 +43,6 @@ enum Mutant {
   LEAKS_PRIVATE(Checker.PRIVATE_LEAKED),
   /** A share is reported before it is on disk. */
   TELLS_OF_SHARES_EARLY(Checker.TOLD_EARLY),
-  /** A share is used before every party has stored its own. */
-  USES_SHARES_EARLY(Checker.USED_EARLY),
   /** The share of an older epoch is used on. */
   USES_OLD_SHARES(Checker.OLD_SHARE),
   /** A share that a peer says it has none of is never taken up again. */

@@ -193,10 +193,6 @@ final class Weakened {
             };
         yield Map.of("storeProvisional", early, "storeNext", early);
       }
-      case USES_SHARES_EARLY -> {
-        Port.Instead used = (real, given) -> share(real.call(given)).map(Weakened::used);
-        yield Map.of("find", used, "pending", used);
-      }
       case USES_OLD_SHARES -> {
         Map<Object, KeyShare> first = new HashMap<>();
         Port.Instead old =
@@ -228,11 +224,6 @@ final class Weakened {
   @SuppressWarnings("unchecked")
   private static Optional<KeyShare> share(@Nullable Object answer) {
     return (Optional<KeyShare>) Objects.requireNonNull(answer);
-  }
-
-  /** As if every party had stored its own. */
-  private static KeyShare used(KeyShare share) {
-    return share.state() == KeyShare.State.ACTIVE ? share : share.activated(share.certificate());
   }
 
   // ---- ledgers of peers ------------------------------------------------------------------------
