@@ -22,7 +22,7 @@ export const LOCKS = [".ci/debian.lock", "pom.xml", "services/mpc-core/Cargo.loc
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
-/** What DSSE signs: the type and the payload, each with its length. */
+/** The bytes that DSSE signs: the type and the payload, each with its length. */
 function preAuthentication(payload) {
   return Buffer.concat([Buffer.from(`DSSEv1 ${PAYLOAD_TYPE.length} ${PAYLOAD_TYPE} ${payload.length} `), payload]);
 }
@@ -88,7 +88,7 @@ export function signed(statement, privatePem) {
 
 /**
  * @returns {object} the statement, once its signature and its subjects are those of the file
- * @throws {Error} that says what does not agree
+ * @throws {Error} that names the difference
  */
 export function verified(envelope, archive, publicPem) {
   const key = ed25519(createPublicKey(publicPem));

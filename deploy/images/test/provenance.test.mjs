@@ -1,4 +1,4 @@
-// What is signed about an image, and that nothing else is taken for it. The images here are of one layer, and the
+// The signed provenance of an image, and that nothing else is taken for it. The images here are of one layer, and the
 // sources a repository of their own.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
