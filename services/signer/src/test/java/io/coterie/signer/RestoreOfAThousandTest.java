@@ -159,12 +159,14 @@ class RestoreOfAThousandTest {
     i.coordinator.drainReports();
     i.coordinator.envelopes.clear();
     int fenced = 0;
+    List<Member> alpha = List.of(i.network.roster().byPartyId(1).orElseThrow());
     for (Made made : all) {
-      // The identical order, and another intent under the same request id.
-      i.coordinator.give(made.order);
+      // The identical order, and another intent under the same request id. To alpha alone: another
+      // party that declines would end a session that still waits for the start.
+      i.coordinator.giveBytes(made.order.toByteString(), alpha);
       SigningIntent.Builder other = made.intent.toBuilder().setPurpose("another");
       Order second = order(made.random ? 0 : 1, i.sign(other.build()));
-      SessionId session = i.coordinator.give(second);
+      SessionId session = i.coordinator.giveBytes(second.toByteString(), alpha);
       SessionReport answer = i.coordinator.awaitFrom("alpha", session).report();
       assertThat(answer.hasRefused()).as("%s", answer).isTrue();
       assertThat(answer.getRefused().getReason())
