@@ -84,13 +84,19 @@ final class Intents {
    * @param payload a message; hashed for a key that signs digests
    */
   static SigningIntent signing(
-      String request, KeyPublic key, Scheme scheme, byte[] payload, Instant now) {
+      String request,
+      KeyPublic key,
+      int reshareEpoch,
+      Scheme scheme,
+      byte[] payload,
+      Instant now) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setInstallation(Identities.INSTALLATION)
             .setRequestId(request)
             .setKey(key.getKeyId())
             .setKeyFingerprint(KeyFingerprint.of(key))
+            .setReshareEpoch(reshareEpoch)
             .setScheme(scheme)
             .setNotAfter(timestamp(now.plus(LIFE)));
     if (!SchemeKeys.of(scheme).signsDigests()) {

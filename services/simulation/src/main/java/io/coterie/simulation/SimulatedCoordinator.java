@@ -215,7 +215,7 @@ final class SimulatedCoordinator {
   SigningRequest request(String id, SimulatedKey key, byte[] payload, boolean signed) {
     SignedIntent intent =
         (signed ? Identities.intents() : Identities.forgedIntents())
-            .sign(Intents.signing(id, known(key), key.scheme, payload, world.now()));
+            .sign(Intents.signing(id, known(key), key.reshareEpoch, key.scheme, payload, world.now()));
     boolean allowed = signed && payload.length < Intents.TOO_LONG;
     return new SigningRequest(
         id, key, intent, new Ordered.Cause(Ordered.REQUEST + id, content(intent), allowed));
@@ -517,6 +517,9 @@ final class SimulatedCoordinator {
     KeyPublic current = key.current;
     if (current == null || keyPublic.getEpoch() > current.getEpoch()) {
       key.current = keyPublic;
+      if (receiversOf.containsKey(session)) {
+        key.reshareEpoch = keyPublic.getEpoch();
+      }
       key.holders = receiversOf.getOrDefault(session, world.checker().order(session).parties());
       key.users.clear();
     }

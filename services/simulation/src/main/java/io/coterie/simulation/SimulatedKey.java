@@ -19,6 +19,9 @@ final class SimulatedKey {
   /** Ids of the parties that hold a share of it. */
   List<Integer> holders = List.of();
 
+  /** The epoch that the last reshare made; 0 if there was none. */
+  int reshareEpoch;
+
   /** The latest epoch's users. */
   final Set<Integer> users = new TreeSet<>();
 
