@@ -84,12 +84,7 @@ final class Intents {
    * @param payload a message; hashed for a key that signs digests
    */
   static SigningIntent signing(
-      String request,
-      KeyPublic key,
-      int reshareEpoch,
-      Scheme scheme,
-      byte[] payload,
-      Instant now) {
+      String request, KeyPublic key, int reshareEpoch, Scheme scheme, byte[] payload, Instant now) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setInstallation(Identities.INSTALLATION)

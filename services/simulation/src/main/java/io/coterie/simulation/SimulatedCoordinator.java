@@ -215,7 +215,9 @@ final class SimulatedCoordinator {
   SigningRequest request(String id, SimulatedKey key, byte[] payload, boolean signed) {
     SignedIntent intent =
         (signed ? Identities.intents() : Identities.forgedIntents())
-            .sign(Intents.signing(id, known(key), key.reshareEpoch, key.scheme, payload, world.now()));
+            .sign(
+                Intents.signing(
+                    id, known(key), key.reshareEpoch, key.scheme, payload, world.now()));
     boolean allowed = signed && payload.length < Intents.TOO_LONG;
     return new SigningRequest(
         id, key, intent, new Ordered.Cause(Ordered.REQUEST + id, content(intent), allowed));
