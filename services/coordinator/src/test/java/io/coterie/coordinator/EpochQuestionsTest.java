@@ -7,6 +7,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.channel.SecureChannel;
 import io.coterie.coordinator.custody.key.EpochQuestions;
@@ -25,6 +26,7 @@ import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.party.v1.EpochAnswer;
 import io.coterie.proto.party.v1.EpochQuestion;
+import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.trust.Member;
 import io.grpc.ManagedChannel;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
@@ -38,6 +40,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.BeforeEach;
@@ -273,6 +276,32 @@ class EpochQuestionsTest {
         thread.join();
       }
       assertThat(questions.ask("one more", record, fresh(32), soon())).isEmpty();
+    }
+  }
+
+  @Test
+  void questions_that_were_answered_leave_their_room() throws Exception {
+    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
+    AtomicLong clock = new AtomicLong();
+    AtomicReference<EpochQuestions> asking = new AtomicReference<>();
+    try (SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER)) {
+      channel.onMessage(
+          message -> asking.get().answered(message.sender(), answerIn(message.body())));
+      channel.start();
+      asking.set(questions(channel, clock));
+      for (int i = 0; i <= EpochQuestions.MAX_WAITING; i++) {
+        clock.addAndGet(TimeUnit.HOURS.toNanos(1));
+        Caller patient = caller(TimeUnit.MINUTES.toNanos(1));
+        assertThat(asking.get().ask("client", record, fresh(32), patient)).hasSize(3);
+      }
+    }
+  }
+
+  private static EpochAnswer answerIn(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body).getEpochAnswer();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
     }
   }
 
