@@ -173,7 +173,8 @@ class RestoreOfAThousandTest {
           .isIn(RefusalReason.REFUSAL_REASON_FENCED, RefusalReason.REFUSAL_REASON_NEEDS_REFRESH);
       fenced += answer.getRefused().getReason() == RefusalReason.REFUSAL_REASON_FENCED ? 1 : 0;
       SessionReport first = i.coordinator.awaitFrom("alpha", made.session()).report();
-      assertThat(first.hasRefused()).as("%s", first).isTrue();
+      // Its deadline may be over before alpha's start is.
+      assertThat(first.hasRefused() || first.hasTimedOut()).as("%s", first).isTrue();
     }
     assertThat(fenced).isEqualTo(SIGNATURES - SIGNATURES / RANDOM);
     assertThat(i.coordinator.envelopes.stream().filter(e -> e.sender().partyId() == 1))

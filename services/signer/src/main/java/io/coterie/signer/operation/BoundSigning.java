@@ -138,11 +138,7 @@ final class BoundSigning implements Operation {
 
   @Override
   public void bound(ClaimLedger.Binding binding) {
-    List<Integer> parties = signing.plan().partyIds();
-    bindings.bound(binding, parties, instead);
-    if (bindings.isDeclined(binding.session(), parties)) {
-      bindings.failed(binding.session());
-    }
+    bindings.bound(binding, signing.plan().partyIds(), instead);
   }
 
   @Override

@@ -323,15 +323,7 @@ final class Cancellations {
   }
 
   private Receipt.Builder receipt(VerifiedIntent.Cancellation cancellation, Receipt.Kind kind) {
-    return Receipt.newBuilder()
-        .setKind(kind)
-        .setInstallation(cancellation.installation())
-        .setKey(cancellation.key())
-        .setKeyFingerprint(cancellation.keyFingerprint())
-        .setReshareEpoch(cancellation.reshareEpoch())
-        .setRequester(cancellation.requester())
-        .setRequestId(cancellation.requestId())
-        .setParty(network.self().partyId());
+    return Receipts.about(kind, cancellation, network.self().partyId());
   }
 
   private CancelAnswer.Builder signed(

@@ -180,7 +180,9 @@ final class SessionDriver {
       switch (effect) {
         case StepEffect.Send(Outgoing message) -> {
           if (!emit(session, message)) {
-            // It takes no part, so it sees no signature either: others may go on without it.
+            // It takes no part, so it sees no signature either: others may go on without it. This
+            // party is the late one, and nobody else is missing.
+            session.missing = List.of();
             deadline(session);
             return;
           }

@@ -83,6 +83,9 @@ final class SessionOpening {
 
   /** Judges an order, and follows it if this party takes part. */
   void begin(Session session, ByteString bytes) {
+    if (session.state != State.RECEIVED) {
+      return; // The process ends, and has stopped it.
+    }
     running.inbox().expect(session.id);
     try {
       KeyShare made = admission.admit(session, bytes).orElse(null);

@@ -70,7 +70,10 @@ final class SqliteClaims implements ClaimLedger {
     this.minFree = minFree;
     this.counter = counter;
     if (file.read(db -> db.count("SELECT made_ms FROM ledger")) == 0) {
-      file.writer().submit(db -> SqliteLedger.made(db, clock.instant()));
+      file.writer()
+          .submit(db -> SqliteLedger.made(db, clock.instant()))
+          .toCompletableFuture()
+          .join();
     }
   }
 
@@ -226,8 +229,9 @@ final class SqliteClaims implements ClaimLedger {
 
   @Override
   public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
+    // It is about to be said, and a lost write could not be told from one that was not made.
     return file.writer()
-        .submit(
+        .submitVital(
             db ->
                 db.update(
                     "UPDATE bound_request SET envelope = x'' WHERE requester = ? AND request_id = ?"

@@ -63,10 +63,10 @@ final class SqliteLedger {
     return db.update("UPDATE ledger SET made_ms = ? WHERE made_ms = 0", now.toEpochMilli());
   }
 
-  /** Whether a request id is of before the file was made: another one may have claimed it. */
+  /** Whether a request id is or may be of before the file was made: another may have claimed it. */
   static boolean isOfBefore(Database db, String requestId) throws SQLException {
-    Instant made = Instant.ofEpochMilli(db.count("SELECT made_ms FROM ledger"));
-    return requestId.compareTo(RequestId.first(made)) < 0;
+    long made = db.count("SELECT made_ms FROM ledger");
+    return made == 0 || requestId.compareTo(RequestId.first(Instant.ofEpochMilli(made))) < 0;
   }
 
   /** The ledger's own time as it was last written; 1970 if it never was. */

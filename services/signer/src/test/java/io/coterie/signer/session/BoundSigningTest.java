@@ -397,6 +397,22 @@ abstract class BoundSigningTest extends SessionFixture {
     assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
   }
 
+  /** Its word ends the session while the claim is on the way to the disk. */
+  @Test
+  void session_that_another_party_declines_while_it_is_claimed_leaves_no_contribution() {
+    ecdsaKey();
+    ByteString id = presign();
+    ledger.held = true;
+    SessionId session = give(presigned(id));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    declines(bravo, session);
+    awaitEnded("ecdsa_sign_presigned cancelled declined");
+    ledger.held = false;
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    awaitDeclined(session, bravo);
+    assertThat(ledger.withheld).as("another process cannot send it").containsExactly(session);
+  }
+
   /** Makes orders wait for what this party is told at its start. */
   private SessionId waitsForTheStart(int sessions) {
     limits =
