@@ -107,8 +107,7 @@ public final class CancelCommand implements Callable<Integer> {
           SigningServiceGrpc.newBlockingStub(connection.channel())
               .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
               .cancelSigning(CancelSigningRequest.newBuilder().setSignedIntent(signed).build());
-      requireField(attested, "name", answer.getName().startsWith(attested.name() + "/signings/"));
-      requireField(attested, "request_id", answer.getRequestId().equals(target.requestId()));
+      ExpectedSigning.requireAnswer(attested.name(), target.requestId(), answer);
       ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
       if (answer.getState() == Signing.State.SIGNED) {
         return signed(attested, receipts, target.asked(), answer);
@@ -270,13 +269,5 @@ public final class CancelCommand implements Callable<Integer> {
     PrintWriter out = Printing.out(spec);
     output.signing(out, signing, payload);
     (output.isText() ? out : Printing.err(spec)).println(words);
-  }
-
-  private static void requireField(AttestedKey key, String field, boolean agrees) {
-    if (!agrees) {
-      throw AttestedKeys.refused(
-          key.name(),
-          "has no such signing: field " + field + " of the answer is not as it must be");
-    }
   }
 }

@@ -53,8 +53,7 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
    * @throws CliException naming the first field that is not as it must be
    */
   Signing require(SignedIntent signed, ReceiptCheck receipts, Signing answer) {
-    requireField("name", answer.getName().startsWith(intent.getKey() + "/signings/"));
-    requireField("request_id", answer.getRequestId().equals(intent.getRequestId()));
+    requireAnswer(intent.getKey(), intent.getRequestId(), answer);
     if (answer.getState() != Signing.State.SIGNED) {
       return receipts.judged(
           unfinished(answer),
@@ -91,7 +90,7 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
   }
 
   /** The coordinator's word on a signing without a signature. */
-  static Signing unfinished(Signing answer) {
+  private static Signing unfinished(Signing answer) {
     Signing.Builder said = answer.toBuilder();
     if (answer.hasError()) {
       said.setError(Output.withoutDetails(answer.getError()));
@@ -105,10 +104,24 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
         .build();
   }
 
+  /**
+   * Verifies that an answer is about a request.
+   *
+   * @throws CliException naming the field that is not as it must be
+   */
+  static void requireAnswer(String key, String requestId, Signing answer) {
+    requireField(key, "name", answer.getName().startsWith(key + "/signings/"));
+    requireField(key, "request_id", answer.getRequestId().equals(requestId));
+  }
+
   private void requireField(String field, boolean agrees) {
+    requireField(intent.getKey(), field, agrees);
+  }
+
+  private static void requireField(String key, String field, boolean agrees) {
     if (!agrees) {
       throw AttestedKeys.refused(
-          intent.getKey(),
+          key,
           "has no such signing: field "
               + field
               + " of the answer is not as it must be. Do not use it; show it to the operators of"

@@ -36,17 +36,19 @@ public final class JdbcSigningStore implements SigningStore {
           + Headers.PARAMETERS
           + ", ?, ?, ?, 1, ?, ?, ?) on conflict do nothing";
 
-  private static final String FINISH =
+  /** The values of {@code bindEnd}. */
+  private static final String END =
       "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
-          + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?"
+          + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?";
+
+  private static final String FINISH =
+      END
           + " where id = ? and state = 1 and intent_digest = ? and key_name = ?"
           // A signature is one whoever found it. That there is none, only the worker can say.
           + " and (? or worker = ?)";
 
   private static final String SETTLE =
-      "update signings set state = ?, sessions = ?, signing_set = ?, completed_at = ?,"
-          + " signature = ?, recovery_id = ?, public_key = ?, presigned = ?, error = ?,"
-          + " receipts = ? where id = ? and intent_digest = ? and state in (1, 3, 4)";
+      END + ", receipts = ? where id = ? and intent_digest = ? and state in (1, 3, 4)";
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 

@@ -97,18 +97,10 @@ final class Sql {
   /** Runs statements that take effect together, or not at all. */
   <T> T transaction(Transaction<T> work) {
     try (Connection connection = pool.getConnection()) {
-      boolean alone = connection.getAutoCommit();
       connection.setAutoCommit(false);
-      try {
-        T result = work.run(connection);
-        connection.commit();
-        return result;
-      } catch (SQLException | RuntimeException e) {
-        connection.rollback();
-        throw e;
-      } finally {
-        connection.setAutoCommit(alone);
-      }
+      T result = work.run(connection);
+      connection.commit();
+      return result; // Else the pool rolls back. It also resets the connection.
     } catch (SQLException e) {
       throw failed(e);
     }

@@ -6,6 +6,7 @@ import io.coterie.platform.intent.Dsse;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.Requester;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.ReceiptSignature;
@@ -37,6 +38,24 @@ public final class Receipts {
   private static final int FIRST_RESHARED = 2;
 
   private Receipts() {}
+
+  /**
+   * A receipt of a party about the request that an intent cancels.
+   *
+   * @param party its id
+   */
+  public static Receipt.Builder about(
+      Receipt.Kind kind, VerifiedIntent.Cancellation request, int party) {
+    return Receipt.newBuilder()
+        .setKind(kind)
+        .setInstallation(request.installation())
+        .setKey(request.key())
+        .setKeyFingerprint(request.keyFingerprint())
+        .setReshareEpoch(request.reshareEpoch())
+        .setRequester(request.requester())
+        .setRequestId(request.requestId())
+        .setParty(party);
+  }
 
   /** The statement that a party signs. */
   public static ByteString statement(Receipt receipt) {

@@ -17,8 +17,9 @@ import org.jspecify.annotations.Nullable;
  * @param starts how often the log was opened, from 1
  * @param mark names this start: hash of the head before it, its number, and fresh randomness
  * @param base claims before this start
- * @param claims every session that was claimed, over all starts and logs as far as they are known
- * @param hash over the mark and each session that was claimed since, in order
+ * @param claims every session that was claimed or declined, over all starts and logs as far as
+ *     known
+ * @param hash over the mark and each session that was claimed or declined since, in order
  */
 public record LedgerPosition(
     LedgerLog log, long starts, ByteString mark, long base, long claims, ByteString hash) {

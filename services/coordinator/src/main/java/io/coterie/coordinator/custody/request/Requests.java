@@ -255,7 +255,8 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     }
   }
 
-  private V recheck(Q request) {
+  /** The intent of a stored request, checked again: the requester may have been removed since. */
+  public V recheck(Q request) {
     VerifiedIntent intent = services.intents().check(request.intent());
     if (kind.intents().isInstance(intent)) {
       return kind.intents().cast(intent);

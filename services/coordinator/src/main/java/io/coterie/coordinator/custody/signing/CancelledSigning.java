@@ -25,6 +25,11 @@ public record CancelledSigning(
     receipts = List.copyOf(receipts);
   }
 
+  /** The request has a signature. */
+  static CancelledSigning signed(VerifiedIntent.Cancellation intent, SigningRecord record) {
+    return new CancelledSigning(intent, record, Signing.State.SIGNED, List.of(), null);
+  }
+
   /** Resource name. */
   public String name() {
     return SigningRecord.name(

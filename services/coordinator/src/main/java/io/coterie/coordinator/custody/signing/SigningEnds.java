@@ -104,14 +104,14 @@ final class SigningEnds {
     requireNotExpired(intent);
     SigningRecord known = find(intent);
     if (known != null && known.state() == Signing.State.SIGNED) {
-      return new CancelledSigning(intent, known, Signing.State.SIGNED, List.of(), null);
+      return CancelledSigning.signed(intent, known);
     }
     Map<Integer, CancelAnswer> answers = questions.ask(intent, holders.parties(), caller);
     Map<Integer, SignedReceipt> never = never(intent, holders, known, answers);
     if (known != null) {
-      Optional<SigningRecord> signed = signed(known, recheck, answers.values());
+      Optional<SigningRecord> signed = signed(known, key, recheck, answers.values());
       if (signed.isPresent()) {
-        return new CancelledSigning(intent, signed.get(), Signing.State.SIGNED, List.of(), null);
+        return CancelledSigning.signed(intent, signed.get());
       }
     }
     List<SignedReceipt> receipts = List.copyOf(never.values());
@@ -119,12 +119,12 @@ final class SigningEnds {
       SigningRecord ended =
           known == null ? null : store.settle(known.notSigned(receipts, now())).orElse(null);
       return ended != null && ended.state() == Signing.State.SIGNED
-          ? new CancelledSigning(intent, ended, Signing.State.SIGNED, List.of(), null)
+          ? CancelledSigning.signed(intent, ended)
           : new CancelledSigning(intent, ended, Signing.State.NOT_SIGNED, receipts, null);
     }
     SigningRecord end = known == null ? null : awaited(known, waiting);
     if (end != null && end.state() == Signing.State.SIGNED) {
-      return new CancelledSigning(intent, end, Signing.State.SIGNED, List.of(), null);
+      return CancelledSigning.signed(intent, end);
     }
     return new CancelledSigning(
         intent,
@@ -211,24 +211,14 @@ final class SigningEnds {
   /** Whether a client could believe it. */
   private static boolean isNever(
       VerifiedIntent.Cancellation intent, int party, SignedReceipt envelope, Roster roster) {
-    Receipt expected =
-        Receipt.newBuilder()
-            .setKind(Receipt.Kind.NEVER)
-            .setInstallation(intent.installation())
-            .setKey(intent.key())
-            .setKeyFingerprint(intent.keyFingerprint())
-            .setReshareEpoch(intent.reshareEpoch())
-            .setRequester(intent.requester())
-            .setRequestId(intent.requestId())
-            .setParty(party)
-            .build();
+    Receipt expected = Receipts.about(Receipt.Kind.NEVER, intent, party).build();
     return Receipts.read(envelope).filter(expected::equals).isPresent()
         && Receipts.isSigned(envelope, expected, roster);
   }
 
   /** The end of a request whose signature a party has shown. */
   private Optional<SigningRecord> signed(
-      SigningRecord known, Recheck recheck, Collection<CancelAnswer> answers) {
+      SigningRecord known, KeyRecord key, Recheck recheck, Collection<CancelAnswer> answers) {
     List<CancelAnswer> shown =
         answers.stream().filter(answer -> !answer.getSignature().isEmpty()).toList();
     if (shown.isEmpty()) {
@@ -236,7 +226,7 @@ final class SigningEnds {
     }
     ToSign subject;
     try {
-      subject = subject(known, recheck.of(known));
+      subject = SigningSubject.of(recheck.of(known), key).toSign();
     } catch (CustodyException e) {
       // The requester or the key is not what it was: the signature proves nothing here.
       return Optional.empty();
@@ -255,13 +245,6 @@ final class SigningEnds {
       }
     }
     return Optional.empty();
-  }
-
-  private ToSign subject(SigningRecord known, VerifiedIntent.Signing intent) {
-    KeyRecord key =
-        keys.find(known.key())
-            .orElseThrow(() -> Failure.of(ErrorReason.KEY_NOT_FOUND, known.key()).toException());
-    return SigningSubject.of(intent, key).toSign();
   }
 
   private static SigningRecord.Result result(ToSign subject, Signature signature) {

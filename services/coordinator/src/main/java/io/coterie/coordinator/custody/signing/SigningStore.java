@@ -22,7 +22,7 @@ public interface SigningStore {
 
   /**
    * Ends a PENDING signing of the same intent; durable when this returns. A signature ends it
-   * whichever replica has found it; as failed it is ended by the replica alone whose work it is.
+   * whichever replica has found it; as UNKNOWN it is ended by the replica alone whose work it is.
    *
    * @param finished SIGNED or UNKNOWN
    * @return the signing as it is stored: {@code finished}, or what is there instead: an earlier

@@ -46,7 +46,6 @@ public final class Signings implements Handover.Work {
   private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
   private final SigningStore store;
   private final SigningEnds ends;
-  private final Requests.Services services;
   private final KeyDirectory keys;
   private final SigningAttempts.Services attempts;
   private final RunLimits limits;
@@ -62,7 +61,6 @@ public final class Signings implements Handover.Work {
       SigningAttempts.Services attempts,
       Requests.Services services) {
     this.store = store;
-    this.services = services;
     this.ends = new SigningEnds(store, questions, attempts, services.clock());
     this.keys = attempts.keys();
     this.attempts = attempts;
@@ -98,7 +96,7 @@ public final class Signings implements Handover.Work {
         ends.cancel(
             intent,
             caller,
-            this::recheck,
+            requests::recheck,
             pending ->
                 requests.await(
                     pending,
@@ -109,13 +107,6 @@ public final class Signings implements Handover.Work {
       watchers.publish(ended.record());
     }
     return ended;
-  }
-
-  private VerifiedIntent.Signing recheck(SigningRecord record) {
-    if (services.intents().check(record.intent()) instanceof VerifiedIntent.Signing signing) {
-      return signing;
-    }
-    throw new IllegalStateException("the stored intent of a signing is of another kind");
   }
 
   /** The signing of that id. */
