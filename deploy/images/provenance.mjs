@@ -52,7 +52,7 @@ function imageOf(archive) {
  */
 export function statementOf(archive, root) {
   const git = (...command) => execFileSync("git", ["-C", root, ...command], { encoding: "utf8" }).trim();
-  if (git("status", "--porcelain", "--untracked-files=no") !== "") {
+  if (git("status", "--porcelain") !== "") {
     throw new Error("the sources differ from the commit: commit them, build the images again, and sign those");
   }
   const commit = git("rev-parse", "HEAD");

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { after, test } from "node:test";
@@ -35,6 +35,7 @@ for (const lock of LOCKS) {
   writeFileSync(path.join(sources, lock), `list of ${lock}\n`);
 }
 cpSync(program, path.join(sources, "deploy/images/provenance.mjs"), { recursive: true });
+writeFileSync(path.join(sources, ".gitignore"), "/build/\n");
 git("add", "-A");
 git("commit", "-q", "-m", "first");
 
@@ -61,8 +62,16 @@ test("a signed image verifies, and names its commit and its lists", () => {
   assert.match(statement.subject[1].name, /^localhost\/test:/);
 });
 
-test("the same commit and image give the same statement", () =>
-  assert.deepEqual(statementOf(archive, sources), statementOf(archive, sources)));
+test("a statement has nothing that another build of the same commit and image could not have", () => {
+  const { predicate } = statementOf(archive, sources);
+  assert.deepEqual(Object.keys(predicate).sort(), ["buildDefinition", "runDetails"]);
+  assert.deepEqual(Object.keys(predicate.runDetails), ["builder"]);
+  assert.deepEqual(Object.keys(predicate.buildDefinition).sort(), [
+    "buildType",
+    "externalParameters",
+    "resolvedDependencies",
+  ]);
+});
 
 const otherStatement = () => {
   const payload = JSON.parse(Buffer.from(envelope.payload, "base64").toString());
@@ -103,7 +112,13 @@ test("the command signs what was built and verifies it, and signs no sources tha
   assert.match(said, new RegExp(git("rev-parse", "HEAD")));
   writeFileSync(`${built}.tar`, readFileSync(image("later", "later program")));
   assert.throws(() => run("verify", path.join(folder, "public.pem"), `${built}.tar`, `${built}.intoto.json`), /another file/);
-  writeFileSync(path.join(sources, LOCKS[0]), "changed\n");
-  assert.throws(() => run("sign", path.join(folder, "key.pem"), "signer"), /differ from the commit/);
+  for (const [name, content] of [["Untracked.java", "class Untracked {}\n"], [LOCKS[0], "changed\n"]]) {
+    const file = path.join(sources, name);
+    const before = existsSync(file) ? readFileSync(file) : undefined;
+    writeFileSync(file, content);
+    assert.throws(() => run("sign", path.join(folder, "key.pem"), "signer"), /differ from the commit/, name);
+    if (before === undefined) rmSync(file);
+    else writeFileSync(file, before);
+  }
   assert.throws(() => run("sign"), /usage/);
 });
