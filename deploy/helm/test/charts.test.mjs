@@ -392,7 +392,7 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
   assert.equal(rule({}).lapse, undefined);
   assert.equal(rule({ lapse: "never" }).lapse, "never");
-  assert.throws(() => rule({ lapse: "sometimes" }));
+  assert.throws(() => rule({ lapse: "sometimes" }), /lapse/);
   const floor = rule({ minThreshold: 2, minParties: 3, allowedParties: ["party-1", "party-2", "party-3"] });
   assert.deepEqual(
     [floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]],
