@@ -641,10 +641,10 @@ class KubernetesTest {
     return Integer.toString(Math.max(key(ECDSA).getEpoch(), key(BLS).getEpoch()));
   }
 
+  /** The key, checked as clients do. The wallet backend's next intents name its last reshare. */
   private static Key key(String name) {
-    return installation
-        .wallet()
-        .keys()
-        .getKey(GetKeyRequest.newBuilder().setName("keys/" + name).build());
+    WalletBackend wallet = installation.wallet();
+    return wallet.attested(
+        wallet.keys().getKey(GetKeyRequest.newBuilder().setName("keys/" + name).build()));
   }
 }
