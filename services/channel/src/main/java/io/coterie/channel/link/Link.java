@@ -322,7 +322,7 @@ public final class Link implements AutoCloseable {
       connection = new Connection(socket);
       keepAliveAtNanos = System.nanoTime() + config.timing().keepAlive().toNanos();
       for (Pending p : pending.values()) {
-        socket.enqueue(p.frame);
+        socket.repeat(p.frame);
       }
     }
     socket.flush();

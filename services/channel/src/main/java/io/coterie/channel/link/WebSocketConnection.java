@@ -59,7 +59,7 @@ public final class WebSocketConnection implements AutoCloseable {
   private final int maxMessage;
   private final int maxQueued;
 
-  private final ConcurrentLinkedQueue<byte[]> outgoing = new ConcurrentLinkedQueue<>();
+  private final ConcurrentLinkedQueue<Outgoing> outgoing = new ConcurrentLinkedQueue<>();
   private final AtomicInteger queuedBytes = new AtomicInteger();
   private final ReentrantLock writing = new ReentrantLock();
 
@@ -68,6 +68,17 @@ public final class WebSocketConnection implements AutoCloseable {
 
   private volatile long lastReadNanos = System.nanoTime();
   private volatile boolean closed;
+
+  /**
+   * A message that waits to be written.
+   *
+   * @param counted its bytes, if they count as waiting for the socket
+   */
+  private record Outgoing(int opcode, byte[] payload, int counted) {
+    static Outgoing of(int opcode, byte[] payload) {
+      return new Outgoing(opcode, payload, payload.length);
+    }
+  }
 
   /** The other side refused the upgrade or closed the connection. */
   static final class ClosedException extends IOException {
@@ -284,21 +295,30 @@ public final class WebSocketConnection implements AutoCloseable {
 
   /** Puts a binary message in the queue; {@link #flush} must follow. */
   void enqueue(byte[] message) {
-    enqueue(frame(BINARY, message), message.length);
+    enqueue(Outgoing.of(BINARY, message));
   }
 
-  private void enqueue(byte[] frame, int length) {
-    if (queuedBytes.addAndGet(frame.length) > maxQueued && length > 0) {
+  /**
+   * Puts a binary message in the queue that has waited for this connection; {@link #flush} must
+   * follow. It does not count as waiting for the socket, because a new one has had no time to take
+   * it: counted, more than the queue holds would close each new connection before it is used.
+   */
+  void repeat(byte[] message) {
+    outgoing.add(new Outgoing(BINARY, message, 0));
+  }
+
+  private void enqueue(Outgoing message) {
+    if (queuedBytes.addAndGet(message.counted()) > maxQueued && message.counted() > 0) {
       // A peer that does not read for so long is gone; requests are repeated on the next
       // connection.
       close();
       return;
     }
-    outgoing.add(frame);
+    outgoing.add(message);
   }
 
   private void send(int opcode, byte[] payload) {
-    enqueue(frame(opcode, payload), payload.length);
+    enqueue(Outgoing.of(opcode, payload));
     flush();
   }
 
@@ -309,10 +329,10 @@ public final class WebSocketConnection implements AutoCloseable {
   void flush() {
     while (!outgoing.isEmpty() && writing.tryLock()) {
       try {
-        for (byte[] frame = outgoing.poll(); frame != null; frame = outgoing.poll()) {
-          queuedBytes.addAndGet(-frame.length);
+        for (Outgoing next = outgoing.poll(); next != null; next = outgoing.poll()) {
+          queuedBytes.addAndGet(-next.counted());
           writingSince = System.nanoTime();
-          out.write(frame);
+          out.write(frame(next.opcode(), next.payload()));
         }
         out.flush();
       } catch (IOException e) {

@@ -12,6 +12,7 @@ import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.trust.Roster;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -28,6 +29,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Processes come and go; nobody helps. */
 class RestartTest {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
+
+  /** Bytes; the bound by which a socket that takes nothing is noticed. */
+  private static final int SMALL_QUEUE = 1 << 20;
 
   private TestServer server;
 
@@ -153,6 +157,53 @@ class RestartTest {
     }
   }
 
+  /** More waits for the connection than may wait for a socket that is taken for alive. */
+  @Test
+  void moreThanASocketsQueueFlowsWhenTheServiceComesBack() throws Exception {
+    byte[] body = new byte[50 << 10];
+    int bodies = 2 * SMALL_QUEUE / body.length;
+    try (TestGroup group =
+        TestGroup.started(
+            server,
+            2,
+            config ->
+                config.withLimits(limits(SMALL_QUEUE, config.limits().senderKeyMessages())))) {
+      server.stop();
+      await().atMost(PATIENCE).until(() -> !group.member(0).channel.connected());
+      List<CompletableFuture<Void>> sent = new ArrayList<>();
+      for (int i = 0; i < bodies; i++) {
+        sent.add(
+            group
+                .member(0)
+                .channel
+                .broadcast(
+                    group.roster.members(), body.clone(), SecureChannel.SendOptions.online(null))
+                .toCompletableFuture());
+      }
+      server.restart();
+      assertThat(sent).allSatisfy(each -> assertThat(each).succeedsWithin(PATIENCE));
+      await().atMost(PATIENCE).until(() -> group.member(1).received.size() == bodies);
+    }
+  }
+
+  private static ChannelConfig.Limits limits(int maxQueued, int senderKeyMessages) {
+    ChannelConfig.Limits d = ChannelConfig.Limits.DEFAULT;
+    return new ChannelConfig.Limits(
+        d.maxBody(),
+        d.chunk(),
+        d.maxWebSocketMessage(),
+        maxQueued,
+        d.maxRequests(),
+        d.maxInbound(),
+        d.maxReassemblies(),
+        d.maxReassemblyBytes(),
+        d.maxHeld(),
+        d.maxHeldBytes(),
+        d.preKeyBatch(),
+        senderKeyMessages,
+        d.cryptoThreads());
+  }
+
   @Test
   void silentMemberIsNotReachable() throws Exception {
     try (TestGroup group =
@@ -219,22 +270,7 @@ class RestartTest {
 
   @Test
   void senderKeyIsReplacedWhileMessagesFlow() throws Exception {
-    ChannelConfig.Limits d = ChannelConfig.Limits.DEFAULT;
-    ChannelConfig.Limits rotating =
-        new ChannelConfig.Limits(
-            d.maxBody(),
-            d.chunk(),
-            d.maxWebSocketMessage(),
-            d.maxQueued(),
-            d.maxRequests(),
-            d.maxInbound(),
-            d.maxReassemblies(),
-            d.maxReassemblyBytes(),
-            d.maxHeld(),
-            d.maxHeldBytes(),
-            d.preKeyBatch(),
-            20,
-            d.cryptoThreads());
+    ChannelConfig.Limits rotating = limits(ChannelConfig.Limits.DEFAULT.maxQueued(), 20);
     try (TestGroup group = TestGroup.started(server, 3, config -> config.withLimits(rotating))) {
       java.util.UUID first = group.member(0).channel.senderKey();
       int sent = 0;
