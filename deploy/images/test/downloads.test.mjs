@@ -71,6 +71,7 @@ test("Debian's packages are taken by version and hash", () => {
 
 test("wheels are taken by hash", () => {
   for (const file of [
+    ".ci/deny-requirements.txt",
     "deploy/envoy/requirements.txt",
     "deploy/observability/requirements.txt",
     "loadtest/lab/requirements.txt",
@@ -80,7 +81,7 @@ test("wheels are taken by hash", () => {
       .filter((line) => line && !line.startsWith("#"));
     for (const line of lines) assert.match(line, /^[a-z0-9-]+==[^ ]+( --hash=sha256:[0-9a-f]{64})+$/);
   }
-  for (const script of [".ci/envoy", ".ci/test-tools", "Makefile"]) {
+  for (const script of [".ci/deny", ".ci/envoy", ".ci/test-tools", "Makefile"]) {
     for (const line of readFileSync(join(root, script), "utf8").match(/pip (download|install)[^\n]*/g))
       assert.match(line, /--require-hashes/);
   }
