@@ -4,8 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-messaging bench-wbb lab load sim \
-  soak soak-status corpus fuzz images sign-images starts charts cluster-images cluster-test fmt clean
+.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-fairness bench-messaging \
+  bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images cluster-test fmt \
+  clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -114,6 +115,9 @@ bench-circuits: ## measure garbling and authenticated garbling against bare AES;
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
 
+bench-fairness: build ## measure what a greedy requester costs another, in processes, beside the bar; DURATION=30
+	@$(JAVA) io.coterie.acceptance.bench.Fairness $(or $(DURATION),30)
+
 bench-messaging: build/env.mk ## measure stored sends, and honest ones beside 1,000 hostile senders; SECONDS_EACH=60
 	@STEP_SHOW='^(stored|online|hostile) .*' $(STEP) bench-messaging $(MAVEN) test -pl services/messaging -am \
 	  -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false -Dtest=StoredSendsTest,HostileSendersTest \
@@ -170,9 +174,13 @@ images: build $(IMAGES) ## container images of the services in build/images, wit
 sign-images: images ## sign what the images were built from, KEY=ed25519-private.pem; build/images/NAME.intoto.json
 	@node deploy/images/provenance.mjs sign $(or $(KEY),$(error KEY= names the private key)) messaging coordinator signer
 
-starts: images ## measure how fast a signer is ready, from its image's files; RUNS=5, BUSY=2 beside so many busy threads
-	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.Rehearsal measure \
-	  build/images $(or $(RUNS),5) $(or $(BUSY),0) | grep '^  '
+# A command is not part of an image.
+starts: $(if $(filter cli,$(OF)),build,images) ## measure a signer's start from its image, BUSY=2 threads beside; OF=cli
+	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.$(START) | grep '^  '
+
+START = $(if $(filter cli,$(OF)),CommandStarts $(RUNS_OF_START),Rehearsal measure build/images $(RUNS_OF_START) \
+  $(or $(BUSY),0))
+RUNS_OF_START = $(or $(RUNS),5)
 
 cluster-images: build $(CLUSTER_IMAGES)
 

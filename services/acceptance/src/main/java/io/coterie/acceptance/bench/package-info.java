@@ -1,3 +1,3 @@
-/** {@code make bench}, and the start of a service from its image. */
+/** {@code make bench}, {@code make bench-fairness}, and the start of a service from its image. */
 @org.jspecify.annotations.NullMarked
 package io.coterie.acceptance.bench;
