@@ -4,6 +4,7 @@ import io.coterie.cli.doctor.DoctorCommand;
 import io.coterie.cli.intent.IntentCommand;
 import io.coterie.cli.key.KeysCommand;
 import io.coterie.cli.plan.PlanCommand;
+import io.coterie.cli.profile.Profile;
 import io.coterie.cli.signing.CancelCommand;
 import io.coterie.cli.signing.LoadCommand;
 import io.coterie.cli.signing.SignCommand;
@@ -13,10 +14,13 @@ import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.cli.trust.TrustCommand;
 import java.util.List;
+import java.util.Set;
 import java.util.logging.LogManager;
+import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.ParameterException;
+import picocli.CommandLine.UnmatchedArgumentException;
 
 /** The command line client of a Coterie installation. */
 @Command(
@@ -42,7 +46,8 @@ import picocli.CommandLine.ParameterException;
       "  Options of the connection can stand in a profile (--profile FILE, default",
       "  ~/.config/coterie/profile.properties) as name=value without the dashes, or",
       "  in the environment as COTERIE_NAME. An option wins over the environment,",
-      "  the environment over the profile."
+      "  the environment over the profile.",
+      "  Completion in bash and zsh: source <(coterie generate-completion)"
     })
 public final class Coterie implements Terminal.Holder {
 
@@ -58,7 +63,12 @@ public final class Coterie implements Terminal.Holder {
           DoctorCommand.class,
           PlanCommand.class,
           LoadCommand.class,
+          AutoComplete.GenerateCompletion.class,
           CommandLine.HelpCommand.class);
+
+  /** These speak of all others. */
+  static final Set<Class<?>> ABOUT_OTHERS =
+      Set.of(AutoComplete.GenerateCompletion.class, CommandLine.HelpCommand.class);
 
   private final Terminal terminal;
 
@@ -100,8 +110,7 @@ public final class Coterie implements Terminal.Holder {
       return List.of();
     }
     List<Class<?>> named = COMMANDS.stream().filter(command -> isNamed(command, first)).toList();
-    // The help command describes the others.
-    return named.isEmpty() || named.contains(CommandLine.HelpCommand.class) ? COMMANDS : named;
+    return named.isEmpty() || ABOUT_OTHERS.containsAll(named) ? COMMANDS : named;
   }
 
   private static boolean isNamed(Class<?> command, String name) {
@@ -112,13 +121,14 @@ public final class Coterie implements Terminal.Holder {
   private static CommandLine commandLine(Terminal terminal, List<Class<?>> commands) {
     CommandLine line = new CommandLine(new Coterie(terminal));
     commands.forEach(line::addSubcommand);
+    Profile.describeApart(line);
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setParameterExceptionHandler(Coterie::wrongCommandLine);
     line.setExecutionExceptionHandler(
         (failure, command, parsed) -> {
           CliException known = CliException.of(failure);
           Terminal.printable(command.getErr())
-              .println("coterie: " + Output.oneLine(known.getMessage()));
+              .println(Output.failure(command.getCommandSpec(), failure, known));
           return known.exitCode();
         });
     return line;
@@ -128,9 +138,17 @@ public final class Coterie implements Terminal.Holder {
     CommandLine command = e.getCommandLine();
     Terminal.printable(command.getErr())
         .printf(
-            "coterie: %s. See '%s --help'.%n",
-            CliException.firstLine(e.getMessage()), command.getCommandSpec().qualifiedName());
+            "coterie: %s.%s See '%s --help'.%n",
+            CliException.firstLine(e.getMessage()),
+            meant(e),
+            command.getCommandSpec().qualifiedName());
     return CommandLine.ExitCode.USAGE;
+  }
+
+  private static String meant(ParameterException e) {
+    List<String> meant =
+        e instanceof UnmatchedArgumentException unmatched ? unmatched.getSuggestions() : List.of();
+    return meant.isEmpty() ? "" : " Did you mean " + String.join(" or ", meant) + "?";
   }
 
   @Override

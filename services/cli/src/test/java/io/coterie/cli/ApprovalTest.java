@@ -149,6 +149,48 @@ class ApprovalTest {
         seconds);
   }
 
+  private Run show() {
+    return Run.of("intent", "show", "" + intent, "--trust", "" + folder.resolve("trust.json"));
+  }
+
+  @Test
+  void a_signed_intent_is_shown_decoded_if_the_trust_file_knows_its_signature() throws Exception {
+    Path unknown = requester;
+    requester = folder.resolve("wallet-intents.pem");
+    assertThat(sign(question -> Optional.of("y"), "-m", "hello").exitCode()).isZero();
+    SignedIntent signed = SignedIntent.parseFrom(Files.readAllBytes(intent));
+    Run shown = show();
+    assertThat(shown.exitCode()).as(shown.err()).isZero();
+    assertThat(shown.out())
+        .startsWith("signed by wallet\n")
+        .contains("keys/treasury", "text: hello", "fingerprint " + TestFiles.FINGERPRINT)
+        .contains(SigningIntent.parseFrom(signed.getPayload()).getRequestId());
+
+    Files.write(
+        intent,
+        signed.toBuilder()
+            .setPayload(
+                SigningIntent.parseFrom(signed.getPayload()).toBuilder()
+                    .setPurpose("other")
+                    .build()
+                    .toByteString())
+            .build()
+            .toByteArray());
+    assertNotShown("does not verify");
+    requester = unknown;
+    assertThat(sign(question -> Optional.of("y"), "-m", "hello").exitCode()).isZero();
+    assertNotShown("does not verify");
+    Files.writeString(intent, "hello");
+    assertNotShown("no intent");
+  }
+
+  private void assertNotShown(String why) {
+    Run run = show();
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err()).hasLineCount(1).contains(why);
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"rw-r-----", "rw----r--", "rw--w----", "rw-----w-"})
   void a_key_that_others_can_read_or_replace_is_not_used(String permissions) throws Exception {

@@ -2,8 +2,6 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import java.io.PrintWriter;
-import java.io.StringWriter;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,7 +19,7 @@ class CommandsTest {
   void a_command_is_made_alone_by_each_of_its_names() {
     assertThat(all()).hasSizeGreaterThan(8);
     for (Class<?> command : all()) {
-      if (command == CommandLine.HelpCommand.class) {
+      if (Coterie.ABOUT_OTHERS.contains(command)) {
         continue;
       }
       Command declared = command.getAnnotation(Command.class);
@@ -33,7 +31,7 @@ class CommandsTest {
   }
 
   @ParameterizedTest
-  @ValueSource(strings = {"--help", "help", "kyes", "-o"})
+  @ValueSource(strings = {"--help", "help", "generate-completion", "kyes", "-o"})
   void all_are_made_where_all_may_be_spoken_of(String first) {
     assertThat(Coterie.commands(first, "keys")).isEqualTo(all());
   }
@@ -46,12 +44,48 @@ class CommandsTest {
 
   @Test
   void the_help_names_all() {
-    StringWriter out = new StringWriter();
-    CommandLine line = Coterie.commandLine().setOut(new PrintWriter(out));
-    assertThat(line.execute("--help")).isZero();
+    String help = Run.of("--help").out();
     for (Class<?> command : all()) {
       String name = command.getAnnotation(Command.class).name();
-      assertThat(out.toString()).containsPattern("(?m)^  " + name + "\\b");
+      assertThat(help).containsPattern("(?m)^  " + name + "\\b");
     }
+  }
+
+  @Test
+  void a_help_has_the_commands_own_options_before_those_of_the_connection() {
+    String help = Run.of("sign", "--help").out();
+    assertThat(help.lines().findFirst().orElseThrow().length()).isLessThan(60);
+    assertThat(help)
+        .containsSubsequence("--digest", "--yes", "\nConnection;", "--endpoint", "--trust-roots");
+    assertThat(Run.of("keys", "list", "--help").out())
+        .containsSubsequence("--output", "\nConnection;", "--endpoint");
+    assertThat(Run.of("plan", "--help").out()).doesNotContain("Connection;");
+  }
+
+  @Test
+  void a_help_and_a_completion_name_the_schemes() {
+    for (String text :
+        List.of(
+            Run.of("keys", "create", "--help").out(),
+            Run.of("sign", "--help").out(),
+            Run.of("generate-completion").out())) {
+      // A help breaks its lines also at dashes.
+      assertThat(text.replaceAll("\\s", ""))
+          .contains("bls12381", "ecdsa-secp256k1", "ed25519", "bip340-secp256k1");
+    }
+  }
+
+  @Test
+  void a_completion_knows_the_commands_of_commands() {
+    Run completion = Run.of("generate-completion");
+    assertThat(completion.exitCode()).isZero();
+    assertThat(completion.out()).contains("coterie", "reshare", "new-requester", "--trust-roots");
+  }
+
+  @Test
+  void a_mistyped_name_is_answered_with_what_was_meant() {
+    Run run = Run.of("verfy", "treasury");
+    assertThat(run.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(run.err()).hasLineCount(1).contains("Did you mean", "verify");
   }
 }

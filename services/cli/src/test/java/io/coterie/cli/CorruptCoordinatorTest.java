@@ -112,8 +112,16 @@ class CorruptCoordinatorTest {
     assertThat(value(shown, "current")).isEqualTo("3 of 3 parties say so");
     assertThat(coterie("keys", "get", "ecdsa", "-o", "json").out())
         .contains("\"xpub\": \"" + coordinator.key("keys/ecdsa").getXpub());
+    String address = coterie("keys", "get", "ecdsa", "--address", "ethereum").out().strip();
+    assertThat(
+            coterie("keys", "get", "ecdsa", "--address", "ethereum", "-o", "json")
+                .out()
+                .replaceAll("\\s", ""))
+        .isEqualTo("{\"name\":\"keys/ecdsa\",\"path\":\"m\",\"address\":\"" + address + "\"}");
     Run doctor = coterie("doctor");
-    assertThat(doctor.out()).containsPattern("ok +trust +test, version 1");
+    assertThat(doctor.out())
+        .containsPattern("ok +trust +test, version 1")
+        .containsPattern("ok +requester +wallet");
   }
 
   @ParameterizedTest
@@ -294,10 +302,11 @@ class CorruptCoordinatorTest {
       Run run = coterie(command.toArray(String[]::new));
       assertThat(run.exitCode()).as("%s %s", command, run).isEqualTo(ExitCode.REFUSED);
       assertThat(run.out()).as("%s", command).isEmpty();
-      assertThat(run.err().lines().filter(line -> line.startsWith("coterie: ")))
+      String start = command.contains("json") ? "{\"error\":\"" : "coterie: ";
+      assertThat(run.err().lines().filter(line -> line.startsWith(start)))
           .singleElement()
           .asString()
-          .startsWith("coterie: keys/ecdsa is not attested: ")
+          .startsWith(start + "keys/ecdsa is not attested: ")
           .contains(lie.said())
           .contains("Do not use the key");
       // Nothing was signed on the strength of it.

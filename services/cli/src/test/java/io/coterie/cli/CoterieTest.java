@@ -16,6 +16,8 @@ import java.security.PublicKey;
 import java.security.Signature;
 import java.security.spec.X509EncodedKeySpec;
 import java.util.Base64;
+import java.util.HexFormat;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -132,6 +134,17 @@ class CoterieTest {
             "--signature",
             signature);
     assertThat(other).isEqualTo(new Run(ExitCode.NO, "NOT VALID\n", ""));
+    // As 'keys get -o json' and 'sign -o json' print them.
+    Run ofJson =
+        Run.of(
+            "verify",
+            "--public-key",
+            base64(publicKey),
+            "--message-hex",
+            zeros,
+            "--signature",
+            base64(signature));
+    assertThat(ofJson).isEqualTo(new Run(0, "valid\n", ""));
     // Neither truncated nor off-curve input is more than "no".
     for (String bad : new String[] {"", "00".repeat(96), "ff".repeat(96), signature.substring(2)}) {
       assertThat(
@@ -145,6 +158,41 @@ class CoterieTest {
                       bad)
                   .exitCode())
           .isEqualTo(ExitCode.NO);
+    }
+  }
+
+  private static String base64(String hex) {
+    return Base64.getEncoder().encodeToString(HexFormat.of().parseHex(hex));
+  }
+
+  @Test
+  void aSignatureThatIsNeitherHexNorBase64IsAMistake() {
+    Run run =
+        Run.of("verify", "--public-key", "00", "--message-hex", "00", "--signature", "not base64");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains("--signature is neither hex nor base64");
+  }
+
+  @Test
+  void aFailureIsJsonWhereResultsAre() {
+    String absent = "" + folder.resolve("absent");
+    Run json = Run.of("keys", "list", "-o", "json", "--profile", absent);
+    assertThat(json.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(json.err())
+        .isEqualTo("{\"error\":\"profile %s does not exist\"}\n".formatted(absent));
+  }
+
+  @Test
+  void aPlanIsMadeOfTheRoundTripsOfOnesOwnRegions() throws Exception {
+    Path own = Files.writeString(folder.resolve("own"), "region,a,b\na,0,40\nb,42,0\n");
+    Run plan = Run.of("plan", "--regions", "a,b,b", "--round-trips", "" + own);
+    assertThat(plan.exitCode()).as(plan.err()).isZero();
+    assertThat(plan.out()).containsPattern("messaging +b\n");
+    for (String wrong : List.of("", "region,a\na,-1\n", "region,a\na,x\n")) {
+      Files.writeString(own, wrong);
+      Run refused = Run.of("plan", "--regions", "a", "--round-trips", "" + own);
+      assertThat(refused.exitCode()).isEqualTo(ExitCode.LOCAL);
+      assertThat(refused.err()).hasLineCount(1).contains("" + own);
     }
   }
 

@@ -143,5 +143,18 @@ class ProcessTest {
         .doesNotContain("Try again");
     Run without = online("localhost:1", "wallet.pem", "wallet-key.pem", "doctor");
     assertThat(without.out()).containsPattern("skip +clock +not checked");
+    Path anothers = folder.resolve("another-requester.pem");
+    assertThat(Run.of("intent", "new-requester", "" + anothers).exitCode()).isZero();
+    Run another =
+        online(
+            "localhost:1",
+            "wallet.pem",
+            "wallet-key.pem",
+            "doctor",
+            "--requester",
+            "wallet",
+            "--requester-key",
+            "" + anothers);
+    assertThat(another.out()).containsPattern("FAIL +requester +the requester key is none");
   }
 }

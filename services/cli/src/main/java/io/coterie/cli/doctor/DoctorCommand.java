@@ -8,9 +8,11 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
-import io.coterie.trust.Roster;
+import io.coterie.trust.Trust;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
@@ -27,6 +29,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.List;
 import java.util.concurrent.Callable;
 import javax.net.ssl.SSLContext;
 import javax.net.ssl.TrustManagerFactory;
@@ -53,6 +56,9 @@ public final class DoctorCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   private boolean failed;
 
+  /** Those of the trust file; none before it was read. */
+  private List<Trust.Requester> requesters = List.of();
+
   /** One check: its finding, or an exception that says what to do. */
   private interface Check {
     String run() throws Exception;
@@ -76,17 +82,13 @@ public final class DoctorCommand implements Callable<Integer> {
           return profile.key().toString();
         });
     check(
-        "requester",
-        () -> {
-          profile.requesterKey();
-          return profile.requester();
-        });
-    check(
         "trust",
         () -> {
-          Roster roster = profile.trust().roster();
-          return roster.installation() + ", version " + roster.version();
+          Trust trust = profile.trust();
+          requesters = trust.requesters();
+          return trust.roster().installation() + ", version " + trust.roster().version();
         });
+    check("requester", () -> requester(profile.requester(), profile.requesterKey()));
     try (Profile.Connection connection = profile.connect()) {
       check(
           "health",
@@ -160,6 +162,24 @@ public final class DoctorCommand implements Callable<Integer> {
     return said.isEmpty()
         ? kind + (cause.isEmpty() ? "" : ": " + cause)
         : said + (root == failure || cause.isEmpty() || said.contains(cause) ? "" : ": " + cause);
+  }
+
+  private String requester(String name, IntentSigner signer) {
+    List<byte[]> keys =
+        requesters.stream()
+            .filter(known -> known.name().equals(name))
+            .flatMap(known -> known.publicKeys().stream())
+            .toList();
+    if (keys.isEmpty()) {
+      return NOT_CHECKED + "the trust file has no key of requester " + name;
+    }
+    if (keys.stream().map(RequesterKeys::publicKey).noneMatch(signer::isOf)) {
+      throw CliException.local(
+          "the requester key is none that the trust file has of "
+              + name
+              + ": give requester and requester-key of one client");
+    }
+    return name;
   }
 
   private static String certificate(Path file) {

@@ -44,7 +44,7 @@ public final class Approval {
    * @throws ParameterException if nobody can be asked
    */
   public void require(@Nullable CommandSpec spec, SigningIntent intent) {
-    show(Printing.err(spec), intent);
+    show(Printing.err(spec), "to be signed", intent);
     if (yes) {
       return;
     }
@@ -61,43 +61,48 @@ public final class Approval {
     }
   }
 
-  private static void show(PrintWriter err, SigningIntent intent) {
+  /**
+   * Shows an intent under a heading, decoded, with what its signature covers.
+   *
+   * @throws CliException if the payload is not what it claims to be; then nothing is shown
+   */
+  static void show(PrintWriter out, String heading, SigningIntent intent) {
     DecodedPayload decoded;
     try {
       decoded = Payloads.preview(intent);
     } catch (IntentException e) {
       throw SignedPayload.refused(e);
     }
-    err.println("to be signed");
-    Output.row(err, "key", intent.getKey());
+    out.println(heading);
+    Output.row(out, "key", intent.getKey());
     if (!intent.getKeyFingerprint().isEmpty()) {
-      Output.row(err, "fingerprint", KeyFingerprint.text(intent.getKeyFingerprint()));
-      Output.row(err, "in", oneLine(intent.getInstallation()));
+      Output.row(out, "fingerprint", KeyFingerprint.text(intent.getKeyFingerprint()));
+      Output.row(out, "in", oneLine(intent.getInstallation()));
     }
     if (intent.getDerivationPathCount() > 0) {
       Output.row(
-          err,
+          out,
           "path",
           intent.getDerivationPathList().stream()
               .map(String::valueOf)
               .collect(Collectors.joining("/", "m/", "")));
     }
-    Output.row(err, "scheme", Spelling.scheme(intent.getScheme()));
-    Output.row(err, "purpose", oneLine(intent.getPurpose()));
+    Output.row(out, "scheme", Spelling.scheme(intent.getScheme()));
+    Output.row(out, "purpose", oneLine(intent.getPurpose()));
     Output.row(
-        err, "good until", Instant.ofEpochSecond(intent.getNotAfter().getSeconds()).toString());
-    Output.row(err, "payload", decoded.kind().label());
+        out, "good until", Instant.ofEpochSecond(intent.getNotAfter().getSeconds()).toString());
+    Output.row(out, "payload", decoded.kind().label());
     for (DecodedPayload.Field field : decoded.fields()) {
-      Output.row(err, "", field.name() + ": " + field.value());
+      Output.row(out, "", field.name() + ": " + field.value());
     }
     switch (decoded.kind()) {
       // These are signed as they are.
       case MESSAGE, SOLANA_TRANSACTION ->
-          Output.row(err, "sha-256", hex(IntentVerifier.digest(decoded.toSign())));
+          Output.row(out, "sha-256", hex(IntentVerifier.digest(decoded.toSign())));
       case DIGEST, ETHEREUM_TRANSACTION, ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA, BITCOIN_INPUT ->
-          Output.row(err, "digest", hex(decoded.toSign()));
+          Output.row(out, "digest", hex(decoded.toSign()));
     }
-    err.flush();
+    out.flush();
   }
 
   private static String hex(ByteString bytes) {

@@ -1,20 +1,31 @@
 package io.coterie.cli.intent;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.profile.Profile;
 import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequesterKeys;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.trust.Trust;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -28,8 +39,11 @@ import picocli.CommandLine.Spec;
     name = "intent",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
-    description = "Make a requester's key pair, sign intents offline.")
+    description = "Make a requester's key pair, sign intents offline, show them.")
 public final class IntentCommand {
+  /** Bytes of a file: the largest payload, and less than as much again around it. */
+  private static final int MAX_FILE = 2 * IntentVerifier.MAX_PAYLOAD;
+
   @Spec @Nullable CommandSpec spec;
 
   @Command(
@@ -96,8 +110,55 @@ public final class IntentCommand {
     return 0;
   }
 
+  @Command(
+      name = "show",
+      mixinStandardHelpOptions = true,
+      description = "Show an intent to sign, decoded, once its signature is checked.")
+  int show(
+      @Mixin Profile profile,
+      @Parameters(paramLabel = "FILE", description = "As 'coterie intent sign' writes it.")
+          Path file) {
+    VerifiedIntent intent = verified(profile.trust(), file);
+    if (!(intent instanceof VerifiedIntent.Signing signing)) {
+      throw CliException.local(file + " is no intent to sign");
+    }
+    PrintWriter out = Printing.out(spec);
+    Approval.show(out, "signed by " + intent.requester(), signing.intent());
+    Output.row(out, "request id", signing.intent().getRequestId());
+    return 0;
+  }
+
+  /** A requester may have several keys, of which one has signed. */
+  private static VerifiedIntent verified(Trust trust, Path file) {
+    IntentProblem problem = IntentProblem.REQUESTER_UNKNOWN;
+    SignedIntent signed = read(file);
+    String name = signed.getSignaturesCount() == 1 ? signed.getSignatures(0).getKeyid() : "";
+    for (Trust.Requester requester : trust.requesters()) {
+      for (byte[] key :
+          requester.name().equals(name) ? requester.publicKeys() : List.<byte[]>of()) {
+        try {
+          return IntentVerifier.verify(signed, _ -> Optional.of(RequesterKeys.publicKey(key)));
+        } catch (IntentException e) {
+          problem = e.problem();
+        }
+      }
+    }
+    throw CliException.local(
+        file + ": " + problem.text() + "; the trust file says whose signatures are known");
+  }
+
+  private static SignedIntent read(Path file) {
+    try (InputStream in = Files.newInputStream(file)) {
+      return SignedIntent.parseFrom(in.readNBytes(MAX_FILE));
+    } catch (InvalidProtocolBufferException e) {
+      throw CliException.local(file + " is no intent");
+    } catch (IOException e) {
+      throw CliException.local("file " + file + " cannot be read");
+    }
+  }
+
   private static ByteString fingerprint(String text) {
-    byte[] bytes = Spelling.parseHex("--fingerprint", text.replace(" ", ""));
+    byte[] bytes = Spelling.parseBytes("--fingerprint", text.replace(" ", ""));
     if (bytes.length != IntentVerifier.FINGERPRINT_BYTES) {
       throw CliException.local("--fingerprint is not 16 bytes: take it from 'coterie keys get'");
     }

@@ -28,7 +28,6 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
-import java.util.HexFormat;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -76,7 +75,8 @@ public final class KeysCommand {
       @Option(
               names = "--scheme",
               defaultValue = "bls12381",
-              description = "Signature scheme; default ${DEFAULT-VALUE}.")
+              completionCandidates = Spelling.Schemes.class,
+              description = "${COMPLETION-CANDIDATES}; default ${DEFAULT-VALUE}.")
           String scheme) {
     KeyIntent intent =
         KeyIntent.newBuilder()
@@ -154,13 +154,14 @@ public final class KeysCommand {
         output.key(out(), answer, found, keys.proof(found, answer, challenge));
         receipts(output, keys, found);
       } else {
-        out()
-            .println(
-                chain == null
-                    ? HexFormat.of()
-                        .formatHex(
-                            AttestedKeys.verifyingKey(found, KeyTarget.at(numbers)).toByteArray())
-                    : AttestedKeys.address(found, chain, numbers, network));
+        String place = path == null ? "m" : path.toString();
+        if (chain == null) {
+          output.child(
+              out(), found.name(), place, AttestedKeys.verifyingKey(found, KeyTarget.at(numbers)));
+        } else {
+          String address = AttestedKeys.address(found, chain, numbers, network);
+          output.address(out(), found.name(), place, address);
+        }
       }
       return 0;
     }

@@ -42,8 +42,9 @@ public final class PayloadOptions {
 
   @Option(
       names = "--scheme",
+      completionCandidates = Spelling.Schemes.class,
       description =
-          "Signature scheme; by default the one that signs this kind of payload,"
+          "${COMPLETION-CANDIDATES}; by default the one that signs this kind of payload,"
               + " for messages bls12381, for digests ecdsa-secp256k1.")
   @Nullable String scheme;
 

@@ -1,9 +1,13 @@
 package io.coterie.cli.plan;
 
 import io.coterie.cli.plan.Planner.Plan;
+import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.UncheckedIOException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.Callable;
@@ -20,7 +24,7 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     description = {
       "Where to put messaging and coordinator for parties in given regions, and what latency to expect.",
-      "From published round-trip times between the regions of one cloud; nothing is measured or contacted."
+      "From round-trip times between regions, published ones of one cloud by default; nothing is measured."
     })
 public final class PlanCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec spec;
@@ -60,13 +64,22 @@ public final class PlanCommand implements Callable<Integer> {
       description = "How many of the next best to show; default ${DEFAULT-VALUE}.")
   int alternatives;
 
+  @Option(
+      names = "--round-trips",
+      paramLabel = "FILE",
+      description =
+          "Round-trip times between your own regions: a line region,NAME,NAME... and for each a line"
+              + " NAME,MILLISECONDS,MILLISECONDS...; default: the published ones.")
+  @Nullable Path roundTrips;
+
   @Override
   public Integer call() {
     int wanted = threshold == 0 ? regions.size() / 2 + 1 : threshold;
     List<String> places = candidates.isEmpty() ? regions.stream().distinct().toList() : candidates;
     List<Plan> plans;
     try {
-      plans = new Planner(Regions.published()).plans(regions, wanted, client, places);
+      Regions known = roundTrips == null ? Regions.published() : read(roundTrips);
+      plans = new Planner(known).plans(regions, wanted, client, places);
     } catch (IllegalArgumentException e) {
       throw new ParameterException(Printing.line(spec), e.getMessage());
     }
@@ -89,6 +102,16 @@ public final class PlanCommand implements Callable<Integer> {
           "or", plan.messaging(), plan.coordinator(), millis(plan.sign()), millis(plan.keygen()));
     }
     return 0;
+  }
+
+  private static Regions read(Path file) {
+    try {
+      return Regions.read(file);
+    } catch (IOException | UncheckedIOException e) {
+      throw CliException.local("file " + file + " cannot be read as text");
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(file + ": " + e.getMessage());
+    }
   }
 
   private static String millis(double value) {

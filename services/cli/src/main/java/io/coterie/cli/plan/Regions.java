@@ -6,6 +6,8 @@ import java.io.InputStreamReader;
 import java.io.Reader;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
@@ -34,6 +36,17 @@ public final class Regions {
       return parse(text);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
+    }
+  }
+
+  /**
+   * The matrix of a file.
+   *
+   * @throws IllegalArgumentException as {@link #parse}
+   */
+  static Regions read(Path file) throws IOException {
+    try (Reader text = Files.newBufferedReader(file)) {
+      return parse(text);
     }
   }
 

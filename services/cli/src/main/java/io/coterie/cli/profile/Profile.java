@@ -11,15 +11,22 @@ import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
 import java.io.IOException;
 import java.io.Reader;
+import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.Properties;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
+import picocli.CommandLine;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
+import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Option;
 
 /** Where the installation is and who we are there. */
@@ -109,6 +116,32 @@ public final class Profile {
   int timeoutSeconds = 30;
 
   private @Nullable Properties properties;
+
+  /**
+   * Lists these options after the others in the help of a command and its subcommands, so that a
+   * command's own are read first.
+   */
+  public static void describeApart(CommandLine line) {
+    CommandSpec command = line.getCommandSpec();
+    command.usageMessage().abbreviateSynopsis(true);
+    line.getHelpSectionMap().put(UsageMessageSpec.SECTION_KEY_OPTION_LIST, Profile::options);
+    line.getSubcommands().values().forEach(Profile::describeApart);
+  }
+
+  private static String options(CommandLine.Help help) {
+    List<OptionSpec> own = new ArrayList<>();
+    List<OptionSpec> connection = new ArrayList<>();
+    for (OptionSpec option : help.commandSpec().options()) {
+      boolean ofProfile =
+          option.userObject() instanceof Field field && field.getDeclaringClass() == Profile.class;
+      (ofProfile ? connection : own).add(option);
+    }
+    return help.optionListExcludingGroups(own)
+        + (connection.isEmpty()
+            ? ""
+            : "%nConnection; in a profile instead, see 'coterie --help':%n".formatted()
+                + help.optionListExcludingGroups(connection));
+  }
 
   /** Host and port of the coordinator. */
   public String endpoint() {

@@ -40,10 +40,10 @@ public final class VerifyCommand implements Callable<Integer> {
 
     @Option(
         names = "--public-key",
-        paramLabel = "HEX",
+        paramLabel = "BYTES",
         description =
-            "The public key: 48 bytes (BLS), 33 (ECDSA, the child's own) or 32 (Ed25519; BIP-340, the"
-                + " child's own or its Taproot output key).")
+            "The public key, as hex or base64: 48 bytes (BLS), 33 (ECDSA, the child's own) or 32"
+                + " (Ed25519; BIP-340, the child's own or its Taproot output key).")
     @Nullable String publicKey;
   }
 
@@ -52,8 +52,8 @@ public final class VerifyCommand implements Callable<Integer> {
   @Option(
       names = "--signature",
       required = true,
-      paramLabel = "HEX",
-      description = "96 bytes (BLS), or 64 (the others; ECDSA: r and s).")
+      paramLabel = "BYTES",
+      description = "As hex or base64: 96 bytes (BLS), or 64 (the others; ECDSA: r and s).")
   String signature = "";
 
   @Override
@@ -62,7 +62,7 @@ public final class VerifyCommand implements Callable<Integer> {
     SignedPayload.check(intent);
     ByteString publicKey;
     if (who.publicKey != null) {
-      publicKey = ByteString.copyFrom(Spelling.parseHex("--public-key", who.publicKey));
+      publicKey = ByteString.copyFrom(Spelling.parseBytes("--public-key", who.publicKey));
     } else {
       try (Profile.Connection connection = profile.connect()) {
         AttestedKey key = new AttestedKeys(profile, connection).get(who.key == null ? "" : who.key);
@@ -72,7 +72,7 @@ public final class VerifyCommand implements Callable<Integer> {
     }
     boolean valid =
         SignedPayload.verify(
-            intent, publicKey, ByteString.copyFrom(Spelling.parseHex("--signature", signature)));
+            intent, publicKey, ByteString.copyFrom(Spelling.parseBytes("--signature", signature)));
     Printing.out(spec).println(valid ? "valid" : "NOT VALID");
     return valid ? 0 : ExitCode.NO;
   }

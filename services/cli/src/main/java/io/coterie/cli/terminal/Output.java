@@ -1,5 +1,6 @@
 package io.coterie.cli.terminal;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.MessageOrBuilder;
 import com.google.protobuf.Struct;
@@ -10,15 +11,19 @@ import com.google.protobuf.util.Timestamps;
 import com.google.rpc.Status;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.attestation.CurrentProof;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.DecodedField;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import java.io.PrintWriter;
+import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
 import java.util.stream.Collectors;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.OptionSpec;
 import picocli.CommandLine.Option;
 
 /** How results are printed: for people, or as the JSON form of the API's messages. */
@@ -33,7 +38,7 @@ public final class Output {
       names = {"-o", "--output"},
       paramLabel = "FORMAT",
       defaultValue = "text",
-      description = "text or json; default ${DEFAULT-VALUE}.")
+      description = "text or json, also for errors; default ${DEFAULT-VALUE}.")
   Format format = Format.TEXT;
 
   /** Whether results are for people. */
@@ -129,6 +134,49 @@ public final class Output {
     row(out, "current", current);
     row(out, "created", time(answer.getCreateTime()));
     row(out, "request id", answer.getRequestId());
+  }
+
+  /** Prints the public key of a child: in words alone, in JSON with what it is of. */
+  public void child(PrintWriter out, String name, String path, ByteString publicKey) {
+    if (format == Format.JSON) {
+      String bytes = Base64.getEncoder().encodeToString(publicKey.toByteArray());
+      json(out, texts("name", name, "path", path, "publicKey", bytes));
+    } else {
+      out.println(HexFormat.of().formatHex(publicKey.toByteArray()));
+    }
+  }
+
+  /** Prints an address: in words alone, in JSON with what it is of. */
+  public void address(PrintWriter out, String name, String path, String address) {
+    if (!json(out, texts("name", name, "path", path, "address", address))) {
+      out.println(address);
+    }
+  }
+
+  /** A failure of a command as one line: in JSON if results are asked for so. */
+  public static String failure(CommandSpec command, Throwable failure, CliException known) {
+    OptionSpec form = command.findOption("--output");
+    if (form == null || form.getValue() != Format.JSON) {
+      return "coterie: " + oneLine(known.getMessage());
+    }
+    String reason = StatusErrors.reason(failure).map(Enum::name).orElse("");
+    Struct error = texts("error", known.getMessage(), "reason", reason);
+    try {
+      return JsonFormat.printer().omittingInsignificantWhitespace().print(error);
+    } catch (InvalidProtocolBufferException e) {
+      return "coterie: " + oneLine(known.getMessage());
+    }
+  }
+
+  /** Fields and their texts by turns, without empty ones. */
+  private static Struct texts(String... fields) {
+    Struct.Builder all = Struct.newBuilder();
+    for (int i = 0; i < fields.length; i += 2) {
+      if (!fields[i + 1].isEmpty()) {
+        all.putFields(fields[i], Value.newBuilder().setStringValue(fields[i + 1]).build());
+      }
+    }
+    return all.build();
   }
 
   /** Prints a key that is not active: the state, and nothing that only parties can say. */

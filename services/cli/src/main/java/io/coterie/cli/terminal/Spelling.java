@@ -2,13 +2,18 @@ package io.coterie.cli.terminal;
 
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.HexFormat;
+import java.util.Iterator;
 import java.util.Locale;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
 /** Names and bytes as people write and read them on the command line. */
 public final class Spelling {
+  private static final Pattern HEX = Pattern.compile("(0x)?([0-9a-fA-F]{2})*");
+
   private Spelling() {}
 
   /** {@code treasury} and {@code keys/treasury} mean the same key. */
@@ -47,6 +52,31 @@ public final class Spelling {
   private static Stream<Scheme> schemes() {
     return Arrays.stream(Scheme.values())
         .filter(s -> s != Scheme.UNRECOGNIZED && s != Scheme.SCHEME_UNSPECIFIED);
+  }
+
+  /** The schemes as they are written, for help and completion. */
+  public static final class Schemes implements Iterable<String> {
+    @Override
+    public Iterator<String> iterator() {
+      return schemes().map(Spelling::scheme).iterator();
+    }
+  }
+
+  /**
+   * Bytes as this command prints them: hexadecimal, or the base64 of {@code -o json}.
+   *
+   * @param what name of the value, for the error
+   * @throws CliException if it is neither
+   */
+  public static byte[] parseBytes(String what, String text) {
+    if (HEX.matcher(text.strip()).matches()) {
+      return parseHex(what, text);
+    }
+    try {
+      return Base64.getDecoder().decode(text.strip());
+    } catch (IllegalArgumentException e) {
+      throw CliException.local(what + " is neither hex nor base64");
+    }
   }
 
   /**

@@ -10,6 +10,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.security.GeneralSecurityException;
 import java.security.PrivateKey;
+import java.security.PublicKey;
 
 /** Signs intents on the requester's side. Thread-safe. */
 public final class IntentSigner {
@@ -55,6 +56,17 @@ public final class IntentSigner {
   /** Signs "never sign anything under this request id". */
   public SignedIntent sign(CancelIntent intent) {
     return sign(Dsse.CANCEL_TYPE, intent.toByteString());
+  }
+
+  /** Whether it signs with the private half of that key. */
+  public boolean isOf(PublicKey publicKey) {
+    // Of no type of intent, so the signature is good for nothing else.
+    byte[] probe = Dsse.pae("application/vnd.coterie.probe", ByteString.EMPTY);
+    try {
+      return Dsse.verifies(publicKey, probe, Dsse.sign(key, probe));
+    } catch (GeneralSecurityException e) {
+      throw new IllegalStateException("the JDK cannot sign with a key it has read", e);
+    }
   }
 
   private SignedIntent sign(String payloadType, ByteString payload) {
