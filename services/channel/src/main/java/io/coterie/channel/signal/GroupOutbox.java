@@ -9,6 +9,7 @@ import io.coterie.channel.keys.OwnSenderKey;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
+import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.trust.Member;
 import java.time.Duration;
@@ -43,24 +44,45 @@ final class GroupOutbox {
   private final ChannelConfig.Timing timing;
   private final Executor pool;
 
+  private final ChannelMetrics metrics;
+
   /** Broadcasts leave in the order in which they were given. */
-  private final MessageLane lane;
+  private final SendQueue<Destination> queue;
+
+  private final Group sender = new Group();
+
+  /** Where a frame goes, and under which sender key. */
+  private record Destination(Mode mode, OwnSenderKey key, List<Peer> peers) {}
+
+  private final class Group implements SendQueue.Sender<Destination> {
+    @Override
+    public CompletableFuture<Void> send(Destination to, byte[] frame, SendOptions options) {
+      return group(to.mode, to.key, to.peers, frame, options);
+    }
+
+    @Override
+    public void count(Destination to, int bodies) {
+      metrics.left(to.mode, bodies);
+    }
+  }
 
   GroupOutbox(
       ProtocolStore store,
       Messaging messaging,
       Outbox outbox,
       Member self,
-      ChannelConfig.Timing timing,
-      Executor pool) {
+      ChannelConfig config,
+      Executor pool,
+      ChannelMetrics metrics) {
     this.store = store;
     this.messaging = messaging;
     this.outbox = outbox;
     this.self = ProtocolStore.address(self);
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
-    this.timing = timing;
+    this.timing = config.timing();
     this.pool = pool;
-    this.lane = new MessageLane(pool);
+    this.metrics = metrics;
+    this.queue = new SendQueue<>(pool, config.limits().chunk());
   }
 
   /**
@@ -70,7 +92,17 @@ final class GroupOutbox {
    */
   CompletableFuture<Void> send(
       Mode mode, OwnSenderKey key, List<Peer> peers, List<byte[]> frames, SendOptions options) {
-    return Outbox.inLane(lane, frames, frame -> group(mode, key, peers, frame, options));
+    return queue.frames(new Destination(mode, key, peers), frames, options, sender);
+  }
+
+  /**
+   * Sends a body to several peers, alone or with others for the same peers. It is wiped.
+   *
+   * @return completes when the messaging service has accepted it for all peers
+   */
+  CompletableFuture<Void> send(
+      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] body, SendOptions options) {
+    return queue.body(new Destination(mode, key, peers), true, body, options, sender);
   }
 
   /**
