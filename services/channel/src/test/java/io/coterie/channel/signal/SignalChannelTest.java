@@ -108,7 +108,6 @@ class SignalChannelTest {
   /** Whatever waits meanwhile leaves together; nothing is lost, doubled or overtaken by that. */
   @ParameterizedTest
   @EnumSource(mode = EnumSource.Mode.EXCLUDE, names = "NAMED_STORED") // REST keeps no order
-
   void manyBodiesAtOnceArriveOnceAndInOrder(SendMode mode) throws Exception {
     try (TestGroup group = TestGroup.started(server, 3, config -> config.withSendMode(mode))) {
       SignalChannel channel = group.member(0).channel;
