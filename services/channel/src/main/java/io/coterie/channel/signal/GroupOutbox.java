@@ -56,8 +56,9 @@ final class GroupOutbox {
 
   private final class Group implements SendQueue.Sender<Destination> {
     @Override
-    public CompletableFuture<Void> send(Destination to, byte[] frame, SendOptions options) {
-      return group(to.mode, to.key, to.peers, frame, options);
+    public CompletableFuture<Void> send(
+        Destination to, byte[] frame, SendOptions options, Runnable answered) {
+      return group(to, frame, options, answered);
     }
 
     @Override
@@ -82,7 +83,7 @@ final class GroupOutbox {
     this.timing = config.timing();
     this.pool = pool;
     this.metrics = metrics;
-    this.queue = new SendQueue<>(pool, config.limits().chunk());
+    this.queue = new SendQueue<>(pool, config.limits().chunk(), System::nanoTime);
   }
 
   /**
@@ -112,6 +113,7 @@ final class GroupOutbox {
    * @param repairs how often it may still be sent again because keys were not right
    * @param pauses how often it has waited for full queues
    * @param deadlineNanos until when it may do so
+   * @param answered see {@link SendQueue.Sender#send}
    */
   private record Broadcast(
       Mode mode,
@@ -120,9 +122,10 @@ final class GroupOutbox {
       int bytes,
       int repairs,
       int pauses,
-      long deadlineNanos) {
+      long deadlineNanos,
+      Runnable answered) {
     Broadcast withRepairs(int left) {
-      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos);
+      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos, answered);
     }
 
     Broadcast repaired() {
@@ -130,12 +133,14 @@ final class GroupOutbox {
     }
 
     Broadcast paused() {
-      return new Broadcast(mode, content, options, bytes, repairs, pauses + 1, deadlineNanos);
+      return new Broadcast(
+          mode, content, options, bytes, repairs, pauses + 1, deadlineNanos, answered);
     }
   }
 
   private CompletableFuture<Void> group(
-      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] frame, SendOptions options) {
+      Destination to, byte[] frame, SendOptions options, Runnable answered) {
+    OwnSenderKey key = to.key;
     try {
       CiphertextMessage message;
       synchronized (key) {
@@ -148,7 +153,9 @@ final class GroupOutbox {
       long deadline = System.nanoTime() + timing.request().toNanos();
       int bytes = message.serialize().length;
       return seal(
-          peers, new Broadcast(mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline));
+          to.peers,
+          new Broadcast(
+              to.mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline, answered));
     } catch (NoSessionException e) {
       return Outbox.failed(Cause.INTERNAL, "the own sender key is missing", e);
     } catch (ChannelException e) {
@@ -181,6 +188,7 @@ final class GroupOutbox {
   }
 
   private CompletableFuture<Void> onceAccessIsTold(Peer peer, Broadcast broadcast) {
+    broadcast.answered.run();
     return broadcast.repairs == 0
         ? Outbox.failed(
             Cause.UNAUTHENTICATED, "message to " + peer + ": its access key is refused", null)
@@ -208,13 +216,17 @@ final class GroupOutbox {
     } catch (InvalidKeyException | UntrustedIdentityException e) {
       return Outbox.failed(Cause.UNTRUSTED, peer + ": not the pinned identity key", e);
     }
-    return answer.thenCompose(
-        response -> {
-          CompletableFuture<Void> repaired = outbox.repair(peer, null, response, broadcast.repairs);
-          return repaired == null
-              ? CompletableFuture.completedFuture(null)
-              : repaired.thenComposeAsync(done -> seal(List.of(peer), broadcast.repaired()), pool);
-        });
+    return answer
+        .whenComplete((response, failure) -> broadcast.answered.run())
+        .thenCompose(
+            response -> {
+              CompletableFuture<Void> repaired =
+                  outbox.repair(peer, null, response, broadcast.repairs);
+              return repaired == null
+                  ? CompletableFuture.completedFuture(null)
+                  : repaired.thenComposeAsync(
+                      done -> seal(List.of(peer), broadcast.repaired()), pool);
+            });
   }
 
   private SessionRecord session(Peer peer) throws NoSessionException {
@@ -243,6 +255,7 @@ final class GroupOutbox {
     }
     return messaging
         .sendMany(broadcast.mode, accounts(peers), access, sealed, broadcast.options)
+        .whenComplete((response, failure) -> broadcast.answered.run())
         .thenCompose(
             response ->
                 switch (response.status()) {

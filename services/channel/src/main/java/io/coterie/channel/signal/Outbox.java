@@ -155,8 +155,9 @@ public final class Outbox {
 
   private final class Pairwise implements SendQueue.Sender<Destination> {
     @Override
-    public CompletableFuture<Void> send(Destination to, byte[] frame, SendOptions options) {
-      return pairwise(to.mode, to.peer, frame, options, MAX_REPAIRS)
+    public CompletableFuture<Void> send(
+        Destination to, byte[] frame, SendOptions options, Runnable answered) {
+      return pairwise(to, frame, options, MAX_REPAIRS, answered)
           .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0));
     }
 
@@ -167,15 +168,18 @@ public final class Outbox {
   }
 
   private CompletableFuture<Void> pairwise(
-      Mode mode, Peer peer, byte[] frame, SendOptions options, int repairs) {
+      Destination to, byte[] frame, SendOptions options, int repairs, Runnable answered) {
+    Mode mode = to.mode;
+    Peer peer = to.peer;
     boolean named = mode == Mode.NAMED_STORED;
     AccessKey access = named ? null : peer.keys.access().orElse(null);
     // Hellos go by name if they have to, because they ask for the key.
     if (access == null && !named && mode != Mode.CONTROL) {
+      answered.run();
       return repairs == 0
           ? failed(Cause.UNAUTHENTICATED, peer + ": its access key is not known", null)
           : accessTold(peer)
-              .thenComposeAsync(told -> pairwise(mode, peer, frame, options, repairs - 1), pool);
+              .thenComposeAsync(told -> pairwise(to, frame, options, repairs - 1, answered), pool);
     }
     CompletableFuture<Response> answer;
     try {
@@ -202,14 +206,16 @@ public final class Outbox {
     } catch (ChannelException e) {
       return CompletableFuture.failedFuture(e);
     }
-    return answer.thenCompose(
-        response -> {
-          CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
-          return repaired == null
-              ? CompletableFuture.completedFuture(null)
-              : repaired.thenComposeAsync(
-                  done -> pairwise(mode, peer, frame, options, repairs - 1), pool);
-        });
+    return answer
+        .whenComplete((response, failure) -> answered.run())
+        .thenCompose(
+            response -> {
+              CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
+              return repaired == null
+                  ? CompletableFuture.completedFuture(null)
+                  : repaired.thenComposeAsync(
+                      done -> pairwise(to, frame, options, repairs - 1, answered), pool);
+            });
   }
 
   /**

@@ -58,7 +58,7 @@ public final class Peer {
     this.identity = recipient.identity();
     this.certificate = new Certificates.Pinned(identity);
     this.inbound = new MessageLane(pool);
-    this.outbound = new SendQueue<>(pool, config.limits().chunk());
+    this.outbound = new SendQueue<>(pool, config.limits().chunk(), System::nanoTime);
     this.reassembly = new Reassembly(config, reassemblyBytes);
   }
 

@@ -9,14 +9,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
  * Sends messages one after another, in the order in which they were given. Bodies that wait for the
- * same recipients while another message is encrypted leave together, as one message. Nothing waits
- * for others to come. Thread-safe.
+ * same recipients leave together, as one message. They wait while another message is encrypted, and
+ * while the messaging service is late with an answer: then processors or lines are short, and more
+ * messages would make it worse. There is no timer, and nothing waits for others to come.
+ * Thread-safe.
  *
  * @param <T> recipients, and the keys for them; compared by value
  */
@@ -28,9 +31,11 @@ final class SendQueue<T> {
     /**
      * Sends one frame.
      *
+     * @param answered to be run when the service has answered for the first time, whatever it said,
+     *     or if nothing is asked of it for now
      * @return completes when the messaging service has accepted it for all recipients
      */
-    CompletableFuture<Void> send(T to, byte[] frame, SendOptions options);
+    CompletableFuture<Void> send(T to, byte[] frame, SendOptions options, Runnable answered);
 
     /** Counts the bodies of a message that leaves. */
     void count(T to, int bodies);
@@ -72,18 +77,24 @@ final class SendQueue<T> {
 
   private final MessageLane lane;
   private final int maxBytes;
+  private final AnswerTimes answers;
 
   /** Guarded by itself. */
   private final ArrayDeque<Waiting<T>> waiting = new ArrayDeque<>();
+
+  /** Finished frames among those that wait. Guarded by {@link #waiting}. */
+  private int framesWaiting;
 
   /**
    * Nothing waits.
    *
    * @param maxBytes largest content of a message with several bodies
+   * @param nanoTime monotonic clock, ns
    */
-  SendQueue(Executor pool, int maxBytes) {
+  SendQueue(Executor pool, int maxBytes, LongSupplier nanoTime) {
     this.lane = new MessageLane(pool);
     this.maxBytes = maxBytes;
+    this.answers = new AnswerTimes(nanoTime);
   }
 
   /**
@@ -108,16 +119,21 @@ final class SendQueue<T> {
   private CompletableFuture<Void> add(Waiting<T> message, Sender<T> sender) {
     synchronized (waiting) {
       waiting.add(message);
+      framesWaiting += message.body == null ? 1 : 0;
     }
     lane.execute(() -> leave(sender));
     return message.sent;
   }
 
+  /** Sends all that may leave. Runs in the lane. */
   private void leave(Sender<T> sender) {
-    List<Waiting<T>> together = together();
-    if (together.isEmpty()) {
-      return; // It has left with an earlier one.
+    for (List<Waiting<T>> next = together(); !next.isEmpty(); next = together()) {
+      leave(next, sender);
     }
+  }
+
+  private void leave(List<Waiting<T>> together, Sender<T> sender) {
+    Runnable answered = answers.asked(() -> lane.execute(() -> leave(sender)));
     try {
       Waiting<T> first = together.getFirst();
       CompletableFuture<Void> sent;
@@ -125,31 +141,44 @@ final class SendQueue<T> {
         sent =
             Outbox.all(
                 first.frames.stream()
-                    .map(frame -> sender.send(first.to, frame, first.options))
+                    .map(frame -> sender.send(first.to, frame, first.options, answered))
                     .toList());
       } else {
         byte[] frame = frame(together);
         wipe(together);
         sender.count(first.to, together.size());
-        sent = sender.send(first.to, frame, first.options);
+        sent = sender.send(first.to, frame, first.options, answered);
       }
-      sent.whenComplete((done, failure) -> end(together, failure));
+      sent.whenComplete(
+          (done, failure) -> {
+            answered.run();
+            end(together, failure);
+          });
     } catch (RuntimeException | Error e) {
       // An Error too: whoever sends waits for an end.
       LOG.error("a message could not be sent", e);
       wipe(together);
+      answered.run();
       end(together, e);
     }
   }
 
-  /** The first that waits, and those behind it that may join it: none is overtaken. */
+  /**
+   * The first that waits and may leave, and those behind it that may join it: none is overtaken.
+   * Frames leave at once, with all before them, because a late answer may be waiting for what they
+   * bring; and so does as much as one message may hold.
+   */
   private List<Waiting<T>> together() {
     List<Waiting<T>> together = new ArrayList<>(1);
     synchronized (waiting) {
+      if (framesWaiting == 0 && waiting.size() < Frame.MAX_BATCH && answers.late()) {
+        return together;
+      }
       Waiting<T> first = waiting.poll();
       if (first == null) {
         return together;
       }
+      framesWaiting -= first.body == null ? 1 : 0;
       together.add(first);
       int bytes = length(first);
       for (Waiting<T> next = waiting.peek();
