@@ -155,7 +155,7 @@ final class SendQueue<T> {
             end(together, failure);
           });
     } catch (RuntimeException | Error e) {
-      // An Error too: whoever sends waits for an end.
+      // An Error too, because the sender waits for an end.
       LOG.error("a message could not be sent", e);
       wipe(together);
       answered.run();

@@ -105,7 +105,7 @@ class SignalChannelTest {
     }
   }
 
-  /** Whatever waits meanwhile leaves together; nothing is lost, doubled or overtaken by that. */
+  /** Bodies leave together here; nothing is lost, doubled or overtaken by that. */
   @ParameterizedTest
   @EnumSource(names = {"GROUP", "PAIRWISE_PARALLEL"}) // The others wait for answers in between.
   void manyBodiesAtOnceArriveOnceAndInOrder(SendMode mode) throws Exception {
