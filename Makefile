@@ -91,7 +91,7 @@ demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1
 	@$(if $(EDGE),$(STEP) envoy .ci/envoy)
 	@$(JAVA) io.coterie.acceptance.demo.Demo
 
-bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs
+bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs, SHAPES=none for load
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
 	@STEP_SHOW='^[a-z_0-9/ -]+ +time: ' $(STEP) criterion \
 	  cargo bench --manifest-path services/mpc-core/Cargo.toml -p protocols --bench bls -- $(if $(QUICK),--quick)

@@ -23,7 +23,8 @@ import org.springframework.context.Lifecycle;
  * {@code make bench}: key generation and signing through the public API of a whole installation, in
  * each sending mode, first contact and subsequent, beside their floors. Prints a table and writes
  * {@code build/bench/results.csv}. In the environment, {@code QUICK=1} does fewer runs, and {@code
- * SHAPES="2/3 3/5"} takes only these shapes and leaves the load out.
+ * SHAPES="2/3 3/5"} takes only these shapes and leaves the load out, {@code SHAPES=none} measures
+ * only the load.
  */
 public final class Bench {
   /**
@@ -67,9 +68,11 @@ public final class Bench {
   }
 
   private void run() throws Exception {
-    boolean all = shapes.equals(Shape.ALL);
+    boolean all = shapes.isEmpty() || shapes.equals(Shape.ALL);
     Load load;
-    coreFloor();
+    if (!shapes.isEmpty()) {
+      coreFloor();
+    }
     progress("starting an installation of %d parties".formatted(PARTIES));
     try (Cluster cluster =
         Cluster.of(PARTIES)
@@ -88,7 +91,9 @@ public final class Bench {
       }
     }
     Path file = rows.write();
-    new Table(out, rows, shapes).print();
+    if (!shapes.isEmpty()) {
+      new Table(out, rows, shapes).print();
+    }
     if (all) {
       load.print(out);
     }

@@ -26,7 +26,7 @@ import java.util.function.Function;
 /** Signing under load: many requests at once, then one after another, scheme by scheme. */
 final class Load {
   private static final Duration REFILL = Duration.ofSeconds(1);
-  private static final int IN_FLIGHT = 32;
+  private static final int IN_FLIGHT = 128;
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final String ECDSA = "ecdsa-secp256k1";
   private static final String ED25519 = "ed25519";
@@ -128,16 +128,25 @@ final class Load {
     // Compiling the services' code takes that long on two cores.
     flood(kind, key, throughputTime.dividedBy(2));
     awaitPresignatures();
+    Metrics before = cluster.metrics();
     Flood flood = flood(kind, key, throughputTime.dividedBy(2));
+    Metrics after = cluster.metrics();
     int count = flood.latencies().size();
     addLoad(kind, MANY, "rate", "signatures/s", count / flood.seconds());
     addLoad(kind, MANY, "processor_time", "ms", flood.processorMillis() / count);
     addLoad(kind, MANY, "presigned", "percent", 100.0 * flood.presigned() / count);
+    addLoad(
+        kind,
+        MANY,
+        "bodies_per_message",
+        "count",
+        grown("coterie_channel_batch_bodies_sum", before, after)
+            / grown("coterie_channel_batch_bodies_count", before, after));
     addLoad(kind, MANY, "latency", "ms", Rows.array(flood.latencies()));
     awaitPresignatures();
     progress.accept("%s, one at a time, warm".formatted(kind.scheme()));
     int[] presigned = {0};
-    long before = Timing.processorNanos();
+    long processorBefore = Timing.processorNanos();
     double[] latencies =
         Timing.samples(
             runs,
@@ -150,10 +159,14 @@ final class Load {
                     }
                   });
             });
-    double processorMillis = (Timing.processorNanos() - before) / 1e6;
+    double processorMillis = (Timing.processorNanos() - processorBefore) / 1e6;
     addLoad(kind, ONE, "latency", "ms", latencies);
     addLoad(kind, ONE, "processor_time", "ms", processorMillis / runs);
     addLoad(kind, ONE, "presigned", "percent", 100.0 * presigned[0] / runs);
+  }
+
+  private static double grown(String metric, Metrics before, Metrics after) {
+    return after.sum(metric) - before.sum(metric);
   }
 
   /**
@@ -245,13 +258,14 @@ final class Load {
           value(scheme, ONE, "presigned"));
       out.printf(
           "  %-16s %d in flight: %.0f a second, median %.0f ms, processor time %.1f ms, %.0f %%"
-              + " presigned, no errors%n",
+              + " presigned, %.1f bodies a message, no errors%n",
           "",
           IN_FLIGHT,
           value(scheme, MANY, "rate"),
           value(scheme, MANY, "latency"),
           value(scheme, MANY, "processor_time"),
-          value(scheme, MANY, "presigned"));
+          value(scheme, MANY, "presigned"),
+          value(scheme, MANY, "bodies_per_message"));
     }
     out.println("Processor time is that of all services and the client, without PostgreSQL.");
   }

@@ -11,7 +11,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.atomic.AtomicLong;
 
-/** Cuts bodies into frames, and sends them once the keys of their recipients are there. */
+/** Cuts long bodies into frames, and sends them once the keys of their recipients are there. */
 final class Bodies {
   private final ChannelConfig config;
   private final KeyExchange exchange;
@@ -32,59 +32,74 @@ final class Bodies {
   CompletableFuture<Void> broadcast(List<Peer> to, byte[] body, SendOptions options) {
     Mode mode = Mode.of(config.sendMode());
     return switch (config.sendMode()) {
-      case GROUP -> {
-        List<byte[]> frames = frames(true, body);
-        yield wiping(
-            frames,
-            exchange
-                .when(to, Peer::offered, config.timing().establishWait())
-                .thenCompose(
-                    ready -> broadcasts.send(mode, exchange.senderKey(), to, frames, options)));
-      }
+      case GROUP -> group(mode, to, body, options);
       case PAIRWISE_SEQUENTIAL -> oneAfterAnother(mode, to, body, options);
       case NAMED_STORED -> oneAfterAnother(mode, to, body, options.asStored());
       case PAIRWISE_PARALLEL ->
-          Outbox.all(
-              to.stream().map(peer -> pairwise(mode, peer, frames(true, body), options)).toList());
+          Outbox.all(to.stream().map(peer -> pairwise(mode, peer, true, body, options)).toList());
     };
+  }
+
+  private CompletableFuture<Void> group(
+      Mode mode, List<Peer> to, byte[] body, SendOptions options) {
+    CompletableFuture<Void> ready =
+        exchange.when(to, Peer::offered, config.timing().establishWait());
+    if (fitsOneFrame(body)) {
+      byte[] copy = body.clone();
+      return wiping(
+          List.of(copy),
+          ready.thenCompose(
+              done -> broadcasts.send(mode, exchange.senderKey(), to, copy, options)));
+    }
+    List<byte[]> frames = chunks(true, body);
+    return wiping(
+        frames,
+        ready.thenCompose(
+            done -> broadcasts.send(mode, exchange.senderKey(), to, frames, options)));
   }
 
   private CompletableFuture<Void> oneAfterAnother(
       Mode mode, List<Peer> to, byte[] body, SendOptions options) {
+    byte[] copy = body.clone(); // Its owner has it back before all have been sent to.
     CompletableFuture<Void> chain = CompletableFuture.completedFuture(null);
     for (Peer peer : to) {
-      List<byte[]> frames = frames(true, body);
-      chain = wiping(frames, chain.thenCompose(before -> pairwise(mode, peer, frames, options)));
+      chain = chain.thenCompose(before -> pairwise(mode, peer, true, copy, options));
     }
-    return chain;
+    return wiping(List.of(copy), chain);
   }
 
   /** Sends one body to one peer. */
   CompletableFuture<Void> send(Peer peer, byte[] body, SendOptions options) {
-    return pairwise(Mode.PAIRWISE, peer, frames(false, body), options);
+    return pairwise(Mode.PAIRWISE, peer, false, body, options);
   }
 
   private CompletableFuture<Void> pairwise(
-      Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    return wiping(
-        frames,
-        exchange
-            .when(List.of(peer), Peer::established, config.timing().establishWait())
-            .thenCompose(ready -> outbox.pairwise(mode, peer, frames, options)));
+      Mode mode, Peer peer, boolean broadcast, byte[] body, SendOptions options) {
+    CompletableFuture<Void> ready =
+        exchange.when(List.of(peer), Peer::established, config.timing().establishWait());
+    if (fitsOneFrame(body)) {
+      byte[] copy = body.clone();
+      return wiping(
+          List.of(copy),
+          ready.thenCompose(done -> outbox.pairwise(mode, peer, broadcast, copy, options)));
+    }
+    List<byte[]> frames = chunks(broadcast, body);
+    return wiping(frames, ready.thenCompose(done -> outbox.pairwise(mode, peer, frames, options)));
   }
 
-  /** Wipes the frames once they have been sent, or will not be. */
+  /** Wipes content once it has been sent, or will not be. */
   private static CompletableFuture<Void> wiping(List<byte[]> frames, CompletableFuture<Void> sent) {
     return sent.whenComplete(
         (done, failure) -> frames.forEach(frame -> Arrays.fill(frame, (byte) 0)));
   }
 
-  private List<byte[]> frames(boolean broadcast, byte[] body) {
+  private boolean fitsOneFrame(byte[] body) {
+    return body.length <= config.limits().chunk();
+  }
+
+  private List<byte[]> chunks(boolean broadcast, byte[] body) {
     int size = config.limits().chunk();
     int count = Frame.chunks(body.length, size);
-    if (count <= 1) {
-      return List.of(Frame.body(broadcast, body));
-    }
     long number = numbers.getAndIncrement();
     List<byte[]> frames = new ArrayList<>(count);
     for (int i = 0; i < count; i++) {

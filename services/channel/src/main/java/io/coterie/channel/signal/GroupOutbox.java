@@ -9,6 +9,7 @@ import io.coterie.channel.keys.OwnSenderKey;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
+import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.trust.Member;
 import java.time.Duration;
@@ -43,24 +44,46 @@ final class GroupOutbox {
   private final ChannelConfig.Timing timing;
   private final Executor pool;
 
+  private final ChannelMetrics metrics;
+
   /** Broadcasts leave in the order in which they were given. */
-  private final MessageLane lane;
+  private final SendQueue<Destination> queue;
+
+  private final Group sender = new Group();
+
+  /** Where a frame goes, and under which sender key. */
+  private record Destination(Mode mode, OwnSenderKey key, List<Peer> peers) {}
+
+  private final class Group implements SendQueue.Sender<Destination> {
+    @Override
+    public CompletableFuture<Void> send(
+        Destination to, byte[] frame, SendOptions options, Runnable answered) {
+      return group(to, frame, options, answered);
+    }
+
+    @Override
+    public void count(Destination to, int bodies) {
+      metrics.left(to.mode, bodies);
+    }
+  }
 
   GroupOutbox(
       ProtocolStore store,
       Messaging messaging,
       Outbox outbox,
       Member self,
-      ChannelConfig.Timing timing,
-      Executor pool) {
+      ChannelConfig config,
+      Executor pool,
+      ChannelMetrics metrics) {
     this.store = store;
     this.messaging = messaging;
     this.outbox = outbox;
     this.self = ProtocolStore.address(self);
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
-    this.timing = timing;
+    this.timing = config.timing();
     this.pool = pool;
-    this.lane = new MessageLane(pool);
+    this.metrics = metrics;
+    this.queue = new SendQueue<>(pool, config.limits().chunk(), System::nanoTime);
   }
 
   /**
@@ -70,7 +93,17 @@ final class GroupOutbox {
    */
   CompletableFuture<Void> send(
       Mode mode, OwnSenderKey key, List<Peer> peers, List<byte[]> frames, SendOptions options) {
-    return Outbox.inLane(lane, frames, frame -> group(mode, key, peers, frame, options));
+    return queue.frames(new Destination(mode, key, peers), frames, options, sender);
+  }
+
+  /**
+   * Sends a body to several peers, alone or with others for the same peers. It is wiped.
+   *
+   * @return completes when the messaging service has accepted it for all peers
+   */
+  CompletableFuture<Void> send(
+      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] body, SendOptions options) {
+    return queue.body(new Destination(mode, key, peers), true, body, options, sender);
   }
 
   /**
@@ -80,6 +113,7 @@ final class GroupOutbox {
    * @param repairs how often it may still be sent again because keys were not right
    * @param pauses how often it has waited for full queues
    * @param deadlineNanos until when it may do so
+   * @param answered see {@link SendQueue.Sender#send}
    */
   private record Broadcast(
       Mode mode,
@@ -88,9 +122,10 @@ final class GroupOutbox {
       int bytes,
       int repairs,
       int pauses,
-      long deadlineNanos) {
+      long deadlineNanos,
+      Runnable answered) {
     Broadcast withRepairs(int left) {
-      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos);
+      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos, answered);
     }
 
     Broadcast repaired() {
@@ -98,12 +133,14 @@ final class GroupOutbox {
     }
 
     Broadcast paused() {
-      return new Broadcast(mode, content, options, bytes, repairs, pauses + 1, deadlineNanos);
+      return new Broadcast(
+          mode, content, options, bytes, repairs, pauses + 1, deadlineNanos, answered);
     }
   }
 
   private CompletableFuture<Void> group(
-      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] frame, SendOptions options) {
+      Destination to, byte[] frame, SendOptions options, Runnable answered) {
+    OwnSenderKey key = to.key;
     try {
       CiphertextMessage message;
       synchronized (key) {
@@ -116,7 +153,9 @@ final class GroupOutbox {
       long deadline = System.nanoTime() + timing.request().toNanos();
       int bytes = message.serialize().length;
       return seal(
-          peers, new Broadcast(mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline));
+          to.peers,
+          new Broadcast(
+              to.mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline, answered));
     } catch (NoSessionException e) {
       return Outbox.failed(Cause.INTERNAL, "the own sender key is missing", e);
     } catch (ChannelException e) {
@@ -149,6 +188,7 @@ final class GroupOutbox {
   }
 
   private CompletableFuture<Void> onceAccessIsTold(Peer peer, Broadcast broadcast) {
+    broadcast.answered.run();
     return broadcast.repairs == 0
         ? Outbox.failed(
             Cause.UNAUTHENTICATED, "message to " + peer + ": its access key is refused", null)
@@ -176,13 +216,17 @@ final class GroupOutbox {
     } catch (InvalidKeyException | UntrustedIdentityException e) {
       return Outbox.failed(Cause.UNTRUSTED, peer + ": not the pinned identity key", e);
     }
-    return answer.thenCompose(
-        response -> {
-          CompletableFuture<Void> repaired = outbox.repair(peer, null, response, broadcast.repairs);
-          return repaired == null
-              ? CompletableFuture.completedFuture(null)
-              : repaired.thenComposeAsync(done -> seal(List.of(peer), broadcast.repaired()), pool);
-        });
+    return answer
+        .whenComplete((response, failure) -> broadcast.answered.run())
+        .thenCompose(
+            response -> {
+              CompletableFuture<Void> repaired =
+                  outbox.repair(peer, null, response, broadcast.repairs);
+              return repaired == null
+                  ? CompletableFuture.completedFuture(null)
+                  : repaired.thenComposeAsync(
+                      done -> seal(List.of(peer), broadcast.repaired()), pool);
+            });
   }
 
   private SessionRecord session(Peer peer) throws NoSessionException {
@@ -211,6 +255,7 @@ final class GroupOutbox {
     }
     return messaging
         .sendMany(broadcast.mode, accounts(peers), access, sealed, broadcast.options)
+        .whenComplete((response, failure) -> broadcast.answered.run())
         .thenCompose(
             response ->
                 switch (response.status()) {

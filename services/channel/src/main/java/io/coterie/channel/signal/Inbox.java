@@ -23,7 +23,6 @@ import java.util.UUID;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
-import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.internal.Native;
 import org.signal.libsignal.metadata.certificate.InvalidCertificateException;
@@ -53,9 +52,6 @@ import org.slf4j.LoggerFactory;
  */
 public final class Inbox {
   private static final Logger LOG = LoggerFactory.getLogger(Inbox.class);
-
-  private static final Pattern TRACEPARENT =
-      Pattern.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}");
 
   private final ChannelConfig config;
   private final ProtocolStore store;
@@ -282,6 +278,10 @@ public final class Inbox {
           assemble(peer, chunk, true, nanos, traceparent);
           yield Mode.GROUP;
         }
+        case Frame.Batch(_, List<Frame.Part> parts) -> {
+          parts.forEach(part -> deliver(peer, part.data(), true, nanos, part.traceparent()));
+          yield Mode.GROUP;
+        }
         case Frame.Heartbeat() -> Mode.CONTROL;
         case Frame.Farewell farewell -> {
           exchange.received(peer, farewell);
@@ -310,6 +310,11 @@ public final class Inbox {
         case Frame.Chunk chunk -> {
           metrics.received(Mode.PAIRWISE, arrival.bytes);
           assemble(peer, chunk, false, arrival.nanos, traceparent(arrival.request));
+        }
+        case Frame.Batch(boolean broadcast, List<Frame.Part> parts) -> {
+          metrics.received(Mode.PAIRWISE, arrival.bytes);
+          parts.forEach(
+              part -> deliver(peer, part.data(), broadcast, arrival.nanos, part.traceparent()));
         }
         case Frame.Hello hello -> {
           metrics.received(Mode.CONTROL, arrival.bytes);
@@ -455,7 +460,7 @@ public final class Inbox {
     for (String header : request.getHeadersList()) {
       if (header.regionMatches(true, 0, "traceparent:", 0, 12)) {
         String value = header.substring(12).strip();
-        return TRACEPARENT.matcher(value).matches() ? value : null;
+        return Frame.TRACEPARENT.matcher(value).matches() ? value : null;
       }
     }
     return null;

@@ -9,6 +9,7 @@ import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link.Response;
 import io.coterie.channel.link.Messaging;
+import io.coterie.channel.telemetry.ChannelMetrics;
 import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.trust.Member;
 import java.util.Arrays;
@@ -16,7 +17,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
-import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.metadata.SealedSessionCipher;
 import org.signal.libsignal.metadata.certificate.SenderCertificate;
@@ -28,16 +28,12 @@ import org.signal.libsignal.protocol.SessionCipher;
 import org.signal.libsignal.protocol.UntrustedIdentityException;
 import org.signal.libsignal.protocol.message.CiphertextMessage;
 import org.signal.libsignal.protocol.state.PreKeyBundle;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
 
 /**
  * Encrypts frames under pairwise sessions, hands them to the messaging service, and judges what it
  * answers. {@link GroupOutbox} does so under the sender key.
  */
 public final class Outbox {
-  private static final Logger LOG = LoggerFactory.getLogger(Outbox.class);
-
   /**
    * How often one message is sent again after fetching keys anew. More than once, because a message
    * of the peer under its old session may arrive in between and make that the current one again.
@@ -54,6 +50,8 @@ public final class Outbox {
   private final Waiters waiters;
   private final ChannelConfig.Timing timing;
   private final Executor pool;
+  private final ChannelMetrics metrics;
+  private final Pairwise sender = new Pairwise();
 
   Outbox(
       ProtocolStore store,
@@ -62,7 +60,9 @@ public final class Outbox {
       Member self,
       Waiters waiters,
       ChannelConfig.Timing timing,
-      Executor pool) {
+      Executor pool,
+      ChannelMetrics metrics) {
+    this.metrics = metrics;
     this.store = store;
     this.messaging = messaging;
     this.certificates = certificates;
@@ -136,24 +136,50 @@ public final class Outbox {
    * @return completes when the messaging service has accepted all of them
    */
   CompletableFuture<Void> pairwise(Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    return inLane(
-        peer.outbound,
-        frames,
-        frame ->
-            pairwise(mode, peer, frame, options, MAX_REPAIRS)
-                .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0)));
+    return peer.outbound.frames(new Destination(mode, peer), frames, options, sender);
+  }
+
+  /**
+   * Sends a body to one peer under the pairwise session, alone or with others. It is wiped.
+   *
+   * @param broadcast whether the peer is to take it for a broadcast
+   * @return completes when the messaging service has accepted it
+   */
+  CompletableFuture<Void> pairwise(
+      Mode mode, Peer peer, boolean broadcast, byte[] body, SendOptions options) {
+    return peer.outbound.body(new Destination(mode, peer), broadcast, body, options, sender);
+  }
+
+  /** Where a frame goes under a pairwise session. */
+  record Destination(Mode mode, Peer peer) {}
+
+  private final class Pairwise implements SendQueue.Sender<Destination> {
+    @Override
+    public CompletableFuture<Void> send(
+        Destination to, byte[] frame, SendOptions options, Runnable answered) {
+      return pairwise(to, frame, options, MAX_REPAIRS, answered)
+          .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0));
+    }
+
+    @Override
+    public void count(Destination to, int bodies) {
+      metrics.left(to.mode, bodies);
+    }
   }
 
   private CompletableFuture<Void> pairwise(
-      Mode mode, Peer peer, byte[] frame, SendOptions options, int repairs) {
+      Destination to, byte[] frame, SendOptions options, int repairs, Runnable answered) {
+    Mode mode = to.mode;
+    Peer peer = to.peer;
     boolean named = mode == Mode.NAMED_STORED;
     AccessKey access = named ? null : peer.keys.access().orElse(null);
     // Hellos go by name if they have to, because they ask for the key.
     if (access == null && !named && mode != Mode.CONTROL) {
+      answered.run();
       return repairs == 0
           ? failed(Cause.UNAUTHENTICATED, peer + ": its access key is not known", null)
           : accessTold(peer)
-              .thenComposeAsync(told -> pairwise(mode, peer, frame, options, repairs - 1), pool);
+              .thenComposeAsync(told -> pairwise(to, frame, options, repairs - 1, answered), pool);
     }
     CompletableFuture<Response> answer;
     try {
@@ -180,14 +206,16 @@ public final class Outbox {
     } catch (ChannelException e) {
       return CompletableFuture.failedFuture(e);
     }
-    return answer.thenCompose(
-        response -> {
-          CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
-          return repaired == null
-              ? CompletableFuture.completedFuture(null)
-              : repaired.thenComposeAsync(
-                  done -> pairwise(mode, peer, frame, options, repairs - 1), pool);
-        });
+    return answer
+        .whenComplete((response, failure) -> answered.run())
+        .thenCompose(
+            response -> {
+              CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
+              return repaired == null
+                  ? CompletableFuture.completedFuture(null)
+                  : repaired.thenComposeAsync(
+                      done -> pairwise(to, frame, options, repairs - 1, answered), pool);
+            });
   }
 
   /**
@@ -250,37 +278,6 @@ public final class Outbox {
     return parts.size() == 1
         ? parts.getFirst()
         : CompletableFuture.allOf(parts.toArray(CompletableFuture[]::new));
-  }
-
-  /**
-   * Sends frames one after another in a lane. Anything thrown on the way, an Error too, fails the
-   * message, because its sender waits for an end.
-   */
-  static CompletableFuture<Void> inLane(
-      MessageLane lane, List<byte[]> frames, Function<byte[], CompletableFuture<Void>> send) {
-    CompletableFuture<Void> done = new CompletableFuture<>();
-    lane.execute(
-        () -> {
-          try {
-            forward(all(frames.stream().map(send).toList()), done);
-          } catch (RuntimeException | Error e) {
-            LOG.error("a message could not be sent", e);
-            frames.forEach(frame -> Arrays.fill(frame, (byte) 0));
-            done.completeExceptionally(ChannelException.of(e));
-          }
-        });
-    return done;
-  }
-
-  private static void forward(CompletableFuture<Void> from, CompletableFuture<Void> to) {
-    from.whenComplete(
-        (done, failure) -> {
-          if (failure == null) {
-            to.complete(null);
-          } else {
-            to.completeExceptionally(ChannelException.of(failure));
-          }
-        });
   }
 
   static CompletableFuture<Void> failed(Cause cause, String text, @Nullable Throwable reason) {

@@ -32,7 +32,7 @@ public final class Peer {
   final MessageLane inbound;
 
   /** Pairwise messages to this peer, in the order in which they were given. */
-  final MessageLane outbound;
+  final SendQueue<Outbox.Destination> outbound;
 
   final Reassembly reassembly;
 
@@ -58,7 +58,7 @@ public final class Peer {
     this.identity = recipient.identity();
     this.certificate = new Certificates.Pinned(identity);
     this.inbound = new MessageLane(pool);
-    this.outbound = new MessageLane(pool);
+    this.outbound = new SendQueue<>(pool, config.limits().chunk(), System::nanoTime);
     this.reassembly = new Reassembly(config, reassemblyBytes);
   }
 

@@ -148,8 +148,9 @@ public final class SignalChannel implements SecureChannel {
     this.certificates = new Certificates(self, config.trustRoot(), messaging::senderCertificate);
     this.preKeys = new PreKeys(store, messaging, config.limits().preKeyBatch());
     Waiters waiters = new Waiters(pool);
-    this.outbox = new Outbox(store, messaging, certificates, self, waiters, config.timing(), pool);
-    this.broadcasts = new GroupOutbox(store, messaging, outbox, self, config.timing(), pool);
+    this.outbox =
+        new Outbox(store, messaging, certificates, self, waiters, config.timing(), pool, metrics);
+    this.broadcasts = new GroupOutbox(store, messaging, outbox, self, config, pool, metrics);
     this.exchange =
         new KeyExchange(
             config,

@@ -3,6 +3,7 @@ package io.coterie.channel.telemetry;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.SendMode;
 import io.micrometer.core.instrument.Counter;
+import io.micrometer.core.instrument.DistributionSummary;
 import io.micrometer.core.instrument.Gauge;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Timer;
@@ -28,6 +29,9 @@ public final class ChannelMetrics {
 
   /** From the call until the messaging service accepted it for all recipients: label mode. */
   public static final String SEND = "coterie.channel.send";
+
+  /** Bodies that left as one message, by mode. */
+  public static final String BATCH = "coterie.channel.batch.bodies";
 
   /** Members that are reachable now. */
   public static final String REACHABLE = "coterie.channel.reachable";
@@ -109,6 +113,7 @@ public final class ChannelMetrics {
   private final Map<Mode, Counter> requests = new EnumMap<>(Mode.class);
   private final Map<Mode, Counter> bytesOut = new EnumMap<>(Mode.class);
   private final Map<Mode, Counter> bytesIn = new EnumMap<>(Mode.class);
+  private final Map<Mode, DistributionSummary> batches = new EnumMap<>(Mode.class);
   private final Map<Mode, Timer> send = new EnumMap<>(Mode.class);
   private final Map<Rejection, Counter> rejected = new EnumMap<>(Rejection.class);
   private final Map<String, Counter> sends = new ConcurrentHashMap<>();
@@ -121,6 +126,12 @@ public final class ChannelMetrics {
       requests.put(mode, registry.counter(REQUESTS, "mode", mode.label()));
       bytesOut.put(mode, registry.counter(BYTES, "mode", mode.label(), "direction", "out"));
       bytesIn.put(mode, registry.counter(BYTES, "mode", mode.label(), "direction", "in"));
+      batches.put(
+          mode,
+          DistributionSummary.builder(BATCH)
+              .tag("mode", mode.label())
+              .serviceLevelObjectives(1, 2, 4, 8, 16, 32, 64)
+              .register(registry));
       send.put(
           mode,
           Timer.builder(SEND)
@@ -162,6 +173,11 @@ public final class ChannelMetrics {
 
   public void hello(boolean freshSession) {
     (freshSession ? freshHellos : keptHellos).increment();
+  }
+
+  /** A message has left with so many bodies. */
+  public void left(Mode mode, int bodies) {
+    get(batches, mode).record(bodies);
   }
 
   /** One broadcast or send has ended. */

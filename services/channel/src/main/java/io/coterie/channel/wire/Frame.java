@@ -3,10 +3,13 @@ package io.coterie.channel.wire;
 import io.coterie.channel.ChannelConfig;
 import java.nio.BufferUnderflowException;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.UUID;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The plaintext of a message: one of a few kinds of content, padded. The layout is specified in
@@ -27,6 +30,15 @@ public sealed interface Frame {
 
   /** Largest serialised sender-key distribution; libsignal's take about 100 bytes. */
   int MAX_DISTRIBUTION_BYTES = 512;
+
+  /** Largest number of bodies that leave together. */
+  int MAX_BATCH = 64;
+
+  /** A W3C trace context. */
+  Pattern TRACEPARENT = Pattern.compile("[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}");
+
+  /** Length of a trace context, in ASCII. */
+  int TRACEPARENT_BYTES = 55;
 
   /** Smallest unit of padding, as Signal's own clients use it. */
   int PADDING_UNIT = 160;
@@ -75,6 +87,16 @@ public sealed interface Frame {
     }
   }
 
+  /** Bodies that left together, in the order in which they were given. */
+  record Batch(boolean broadcast, List<Part> parts) implements Frame {}
+
+  /**
+   * A whole body among others.
+   *
+   * @param traceparent W3C trace context of its sending, if any
+   */
+  record Part(byte[] data, @Nullable String traceparent) {}
+
   /** Shows that the sender is alive. */
   record Heartbeat() implements Frame {}
 
@@ -101,8 +123,9 @@ public sealed interface Frame {
   int KIND_HELLO = 3;
   int KIND_HEARTBEAT = 4;
   int KIND_FAREWELL = 5;
+  int KIND_BATCH = 6;
 
-  /** Flag of a body or chunk: it is a broadcast. */
+  /** Flag of a body, chunk or batch: it is a broadcast. */
   int BROADCAST = 1;
 
   /** Flags of a hello. */
@@ -118,6 +141,36 @@ public sealed interface Frame {
     padded[2] = (byte) (broadcast ? BROADCAST : 0);
     System.arraycopy(data, 0, padded, 3, data.length);
     return padded;
+  }
+
+  /**
+   * Two or more bodies, padded. A trace context that is none is left out: the body of another must
+   * not be lost with it.
+   */
+  static byte[] batch(boolean broadcast, List<Part> parts) {
+    int length = 3;
+    for (Part part : parts) {
+      length += partLength(part.data);
+    }
+    byte[] padded = padded(length);
+    ByteBuffer out = ByteBuffer.wrap(padded);
+    out.position(1);
+    out.put((byte) KIND_BATCH).put((byte) (broadcast ? BROADCAST : 0));
+    for (Part part : parts) {
+      out.put(traceContext(part.traceparent)).putInt(part.data.length).put(part.data);
+    }
+    return padded;
+  }
+
+  private static byte[] traceContext(@Nullable String traceparent) {
+    return traceparent != null && TRACEPARENT.matcher(traceparent).matches()
+        ? traceparent.getBytes(StandardCharsets.US_ASCII)
+        : new byte[TRACEPARENT_BYTES];
+  }
+
+  /** Bytes of a body among others. */
+  static int partLength(byte[] data) {
+    return TRACEPARENT_BYTES + 4 + data.length;
   }
 
   /** Part {@code index} of a body that is cut into parts of {@code size} bytes. */
@@ -235,6 +288,10 @@ public sealed interface Frame {
           requireFlags(flags, BROADCAST);
           yield chunk(flags != 0, in);
         }
+        case KIND_BATCH -> {
+          requireFlags(flags, BROADCAST);
+          yield new Batch(flags != 0, parts(in));
+        }
         case KIND_HELLO -> {
           requireFlags(flags, CONFIRM | ASKS);
           yield hello(flags, in);
@@ -280,6 +337,44 @@ public sealed interface Frame {
       throw new MalformedException("chunk total");
     }
     return new Chunk(broadcast, message, index, count, total, data);
+  }
+
+  private static List<Part> parts(ByteBuffer in) throws MalformedException {
+    List<Part> parts = new ArrayList<>();
+    while (in.hasRemaining()) {
+      if (parts.size() == MAX_BATCH) {
+        throw new MalformedException("too many bodies");
+      }
+      byte[] trace = new byte[TRACEPARENT_BYTES];
+      in.get(trace);
+      int length = in.getInt();
+      if (length < 0 || length > in.remaining()) {
+        throw new MalformedException("length of a body");
+      }
+      byte[] data = new byte[length];
+      in.get(data);
+      parts.add(new Part(data, traceparent(trace)));
+    }
+    if (parts.size() < 2) {
+      throw new MalformedException("a batch of fewer than two bodies");
+    }
+    return parts;
+  }
+
+  private static @Nullable String traceparent(byte[] trace) throws MalformedException {
+    if (trace[0] == 0) {
+      for (byte each : trace) {
+        if (each != 0) {
+          throw new MalformedException("trace context");
+        }
+      }
+      return null;
+    }
+    String value = new String(trace, StandardCharsets.US_ASCII);
+    if (!TRACEPARENT.matcher(value).matches()) {
+      throw new MalformedException("trace context");
+    }
+    return value;
   }
 
   private static Hello hello(int flags, ByteBuffer in) throws MalformedException {

@@ -5,18 +5,24 @@ import static org.awaitility.Awaitility.await;
 
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.InboundMessage;
+import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.channel.SendMode;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Members exchange messages through a messaging service. */
 class SignalChannelTest {
@@ -96,6 +102,37 @@ class SignalChannelTest {
       assertThat(group.member(2).received.getFirst().broadcast()).isFalse();
       assertThat(group.member(2).received.getFirst().sender()).isEqualTo(group.member(0).entry());
       assertThat(group.member(1).received).isEmpty();
+    }
+  }
+
+  /** Bodies leave together here; nothing is lost, doubled or overtaken by that. */
+  @ParameterizedTest
+  @EnumSource(names = {"GROUP", "PAIRWISE_PARALLEL"}) // The others wait for answers in between.
+  void manyBodiesAtOnceArriveOnceAndInOrder(SendMode mode) throws Exception {
+    try (TestGroup group = TestGroup.started(server, 3, config -> config.withSendMode(mode))) {
+      SignalChannel channel = group.member(0).channel;
+      List<String> given = new ArrayList<>();
+      List<CompletableFuture<Void>> sent = new ArrayList<>();
+      for (int i = 0; i < 300; i++) {
+        String text = i % 50 == 7 ? i + "x".repeat(100_000) : "body " + i;
+        given.add(text);
+        byte[] body = text.getBytes(StandardCharsets.UTF_8);
+        sent.add(
+            channel
+                .broadcast(group.roster.members(), body, SendOptions.online(null))
+                .toCompletableFuture());
+        Arrays.fill(body, (byte) 0); // Its owner has it back.
+      }
+      CompletableFuture.allOf(sent.toArray(CompletableFuture[]::new))
+          .get(TestGroup.PATIENCE_SECONDS, TimeUnit.SECONDS);
+      for (int i = 1; i < 3; i++) {
+        TestGroup.TestMember member = group.member(i);
+        await()
+            .atMost(Duration.ofSeconds(TestGroup.PATIENCE_SECONDS))
+            .until(() -> member.received.size() >= given.size());
+        assertThat(member.texts()).isEqualTo(given);
+        assertThat(member.received).allMatch(InboundMessage::broadcast);
+      }
     }
   }
 

@@ -3,8 +3,10 @@ package io.coterie.channel.wire;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Random;
@@ -24,6 +26,10 @@ class FrameTest {
           HexFormat.of().parseHex("a0a1a2a3a4a5a6a7a8a9aaabacadaeaf"),
           List.of(new UUID(1, 2)),
           List.of(new byte[] {1, 2, 3}, new byte[] {4}));
+
+  private static final String TRACE = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+
+  private static final Frame.Part SMALL = new Frame.Part(new byte[] {7}, null);
 
   @ParameterizedTest
   @ValueSource(ints = {0, 1, 155, 156, 157, 1000, 4096, 65_536})
@@ -56,6 +62,26 @@ class FrameTest {
       System.arraycopy(chunk.data(), 0, joined, i * 1000, chunk.data().length);
     }
     assertThat(joined).isEqualTo(data);
+  }
+
+  @Test
+  void bodiesThatLeftTogetherComeBackInOrder() throws Exception {
+    Frame.Batch batch =
+        (Frame.Batch)
+            Frame.decode(
+                Frame.batch(
+                    true,
+                    List.of(
+                        new Frame.Part(new byte[] {1, 2}, TRACE),
+                        new Frame.Part(new byte[0], null),
+                        new Frame.Part(new byte[500], "no trace context"))));
+    assertThat(batch.broadcast()).isTrue();
+    assertThat(batch.parts())
+        .extracting(Frame.Part::traceparent)
+        .containsExactly(TRACE, null, null);
+    assertThat(batch.parts())
+        .extracting(Frame.Part::data)
+        .containsExactly(new byte[] {1, 2}, new byte[0], new byte[500]);
   }
 
   @Test
@@ -104,6 +130,17 @@ class FrameTest {
     assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.heartbeat(), 4))).isEqualTo("02040080");
     assertThat(HexFormat.of().formatHex(Arrays.copyOf(Frame.farewell(9), 12)))
         .isEqualTo("020500" + "0000000000000009" + "80");
+    byte[] batch = Frame.batch(true, List.of(new Frame.Part(new byte[] {6}, TRACE), SMALL));
+    assertThat(HexFormat.of().formatHex(Arrays.copyOf(batch, 3 + 60 + 60 + 1)))
+        .isEqualTo(
+            "020601"
+                + HexFormat.of().formatHex(TRACE.getBytes(StandardCharsets.US_ASCII))
+                + "00000001"
+                + "06"
+                + "00".repeat(55)
+                + "00000001"
+                + "07"
+                + "80");
   }
 
   @ParameterizedTest
@@ -148,6 +185,15 @@ class FrameTest {
     bad.add(changed(Frame.farewell(9), 2, 1)); // a farewell has no flags
     bad.add(changed(Frame.farewell(9), 12, 0x80)); // bytes left over
     bad.add(changed(Frame.heartbeat(), 1, Frame.KIND_FAREWELL)); // of no process
+    byte[] batch = Frame.batch(true, List.of(new Frame.Part(new byte[] {6}, TRACE), SMALL));
+    bad.add(changed(batch, 2, 2)); // flags
+    bad.add(changed(batch, 3, 'x')); // no trace context
+    bad.add(changed(batch, 3, 0)); // half of one
+    bad.add(changed(batch, 61, 2)); // the first body takes a byte of the second
+    bad.add(changed(batch, 58, 0xff)); // a negative length
+    bad.add(changed(batch, 58, 0x7f)); // a length beyond the end
+    bad.add(Frame.batch(true, List.of(SMALL))); // one body is no batch
+    bad.add(Frame.batch(true, Collections.nCopies(Frame.MAX_BATCH + 1, SMALL)));
     byte[] chunk = Frame.chunk(false, 3, 1, 1000, new byte[2500]);
     bad.add(changed(chunk, 12, 3)); // index is not below count
     bad.add(changed(chunk, 14, 1)); // one chunk is no chunk
@@ -169,7 +215,7 @@ class FrameTest {
       random.nextBytes(frame);
       if (frame.length > 2) {
         frame[0] = Frame.VERSION;
-        frame[1] = (byte) (1 + random.nextInt(5));
+        frame[1] = (byte) (1 + random.nextInt(6));
         frame[2] = (byte) random.nextInt(2);
         int end = 3 + random.nextInt(frame.length - 3);
         Arrays.fill(frame, end, frame.length, (byte) 0);

@@ -8,10 +8,13 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.stream.Collectors;
 
 /**
  * Chooses the parties of the next session: of all quorums the one that is likeliest to answer, or
- * all parties for a session that needs them.
+ * all parties for a session that needs them. It stays with a quorum while that does well, because
+ * messages of sessions with the same parties leave together. Thread-safe.
  */
 public final class QuorumChooser {
 
@@ -32,7 +35,19 @@ public final class QuorumChooser {
     record Exhausted() implements Choice {}
   }
 
+  /** A party that takes so many times as long as the next slower one of its quorum is slow. */
+  private static final int SLOW = 2;
+
+  /** Differences below are noise, ns. */
+  private static final long NOISE_NANOS = 2_000_000;
+
+  /** Quorums remembered: more than keys with different parties in use at a time. */
+  private static final int MAX_REMEMBERED = 1024;
+
   private final PartyHealth health;
+
+  /** By wanted number and ids of the candidates: the ids that were chosen last. */
+  private final Map<List<Integer>, Set<Integer>> last = new ConcurrentHashMap<>();
 
   public QuorumChooser(PartyHealth health) {
     this.health = health;
@@ -45,7 +60,10 @@ public final class QuorumChooser {
 
   /**
    * Chooses {@code wanted} of the candidates: first those that did not fail this request, then
-   * those that are not suspects, then those that answered fastest lately.
+   * those that are not suspects, then those that answered fastest lately. A request that nobody has
+   * failed yet keeps to the last choice while nobody in it is a suspect or has become slow beside
+   * the others in it, and all others were tried. (Under load all in it take longer, and the others'
+   * times are of before.)
    *
    * @param candidates the key's parties that are in the roster and neither excluded nor have
    *     refused
@@ -73,10 +91,50 @@ public final class QuorumChooser {
             .thenComparingLong(m -> health.latencyNanos(m.partyId()))
             .thenComparingInt(Member::partyId));
     List<Member> chosen =
-        usable.subList(0, wanted).stream()
-            .sorted(Comparator.comparingInt(Member::partyId))
-            .toList();
+        failures.isEmpty() ? kept(wanted, candidates, usable) : usable.subList(0, wanted);
+    chosen = chosen.stream().sorted(Comparator.comparingInt(Member::partyId)).toList();
     return new Choice.Chosen(
         chosen, chosen.stream().noneMatch(m -> failures.containsKey(m.partyId())));
+  }
+
+  /** The last choice among these candidates, while it does well, or else the best now. */
+  private List<Member> kept(int wanted, Collection<Member> candidates, List<Member> usable) {
+    List<Integer> about = new ArrayList<>(candidates.size() + 1);
+    about.add(wanted);
+    candidates.stream().map(Member::partyId).sorted().forEach(about::add);
+    Set<Integer> before = last.getOrDefault(about, Set.of());
+    List<Member> kept = usable.stream().filter(m -> before.contains(m.partyId())).toList();
+    if (kept.size() == wanted && doesWell(kept, usable)) {
+      return kept;
+    }
+    List<Member> best = usable.subList(0, wanted);
+    if (last.size() >= MAX_REMEMBERED) {
+      last.clear();
+    }
+    last.put(about, best.stream().map(Member::partyId).collect(Collectors.toUnmodifiableSet()));
+    return best;
+  }
+
+  private boolean doesWell(List<Member> quorum, List<Member> usable) {
+    if (quorum.stream().anyMatch(this::isSuspect)) {
+      return false;
+    }
+    long[] outside =
+        latencies(usable.stream().filter(m -> !quorum.contains(m) && !isSuspect(m)).toList());
+    if (outside.length == 0) {
+      return true;
+    }
+    long[] inside = latencies(quorum);
+    if (outside[0] == 0 && inside[0] > 0) {
+      return false;
+    }
+    long slowest = inside[inside.length - 1];
+    long next = inside.length > 1 ? inside[inside.length - 2] : outside[0];
+    return slowest <= outside[0] || slowest <= SLOW * next + NOISE_NANOS;
+  }
+
+  /** In ascending order. */
+  private long[] latencies(List<Member> members) {
+    return members.stream().mapToLong(m -> health.latencyNanos(m.partyId())).sorted().toArray();
   }
 }

@@ -18,7 +18,10 @@ import org.junit.jupiter.api.Test;
 class QuorumTest {
   private final AtomicLong now = new AtomicLong(-1_000);
   private final PartyHealth health = new PartyHealth(now::get);
+
+  /** Remembers what it chose last. */
   private final QuorumChooser chooser = new QuorumChooser(health);
+
   private final List<Member> members =
       IntStream.rangeClosed(1, 5)
           .mapToObj(
@@ -35,6 +38,11 @@ class QuorumTest {
           .toList();
 
   private List<Integer> chosen(Set<Member> reachable, Map<Integer, Integer> failures) {
+    return chosen(new QuorumChooser(health), reachable, failures);
+  }
+
+  private List<Integer> chosen(
+      QuorumChooser chooser, Set<Member> reachable, Map<Integer, Integer> failures) {
     return chooser.choose(2, members, reachable, failures) instanceof Choice.Chosen c
         ? c.parties().stream().map(Member::partyId).toList()
         : List.of();
@@ -104,6 +112,46 @@ class QuorumTest {
     assertThat(chosen(Set.copyOf(members.subList(0, 2)), Map.of())).containsExactly(1, 2);
     now.incrementAndGet();
     assertThat(health.isSuspect(1)).as("the first of them was long ago").isFalse();
+  }
+
+  private List<Integer> chosenAgain() {
+    return chosen(chooser, Set.copyOf(members), Map.of());
+  }
+
+  @Test
+  void a_quorum_is_kept_while_it_does_well() {
+    members.forEach(m -> health.answered(m.partyId(), m.partyId() * 1_000_000L));
+    assertThat(chosenAgain()).containsExactly(1, 2);
+    for (int i = 0; i < 100; i++) {
+      health.answered(1, 300_000_000);
+      health.answered(2, 200_000_000);
+      assertThat(chosenAgain()).as("both take longer, as under load").containsExactly(1, 2);
+    }
+    for (int i = 0; i < 100; i++) {
+      health.answered(2, 20_000_000);
+    }
+    assertThat(chosenAgain()).as("one is slow").containsExactly(3, 4);
+    health.disappointed(3);
+    assertThat(chosenAgain()).as("one is a suspect").containsExactly(4, 5);
+    assertThat(chosen(chooser, Set.copyOf(members.subList(0, 4)), Map.of()))
+        .as("one is out of reach")
+        .containsExactly(2, 4);
+  }
+
+  @Test
+  void a_request_that_somebody_failed_leaves_the_quorum_and_changes_nothing_for_others() {
+    members.forEach(m -> health.answered(m.partyId(), m.partyId() * 1_000_000L));
+    assertThat(chosenAgain()).containsExactly(1, 2);
+    assertThat(chosen(chooser, Set.copyOf(members), Map.of(1, 1))).containsExactly(2, 3);
+    assertThat(chosenAgain()).containsExactly(1, 2);
+  }
+
+  @Test
+  void a_quorum_that_is_kept_makes_room_for_parties_never_heard_of() {
+    assertThat(chosenAgain()).containsExactly(1, 2);
+    health.answered(1, 1_000_000);
+    health.answered(2, 1_000_000);
+    assertThat(chosenAgain()).containsExactly(3, 4);
   }
 
   @Test
