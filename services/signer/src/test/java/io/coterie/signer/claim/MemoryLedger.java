@@ -11,6 +11,7 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -258,23 +259,33 @@ public class MemoryLedger implements ClaimLedger {
       ByteString cancellation,
       ByteString digest,
       AuditEvent said) {
+    Never already = neverAlready(requester, requestId, over).orElse(null);
+    if (already != null) {
+      return CompletableFuture.completedFuture(already);
+    }
     Request request = new Request(requester, requestId);
-    if (requestId.compareTo(fence) < 0) {
-      return CompletableFuture.completedFuture(new Never.Forgotten());
-    }
-    if (never.contains(request)) {
-      return CompletableFuture.completedFuture(new Never.Said(false));
-    }
-    ByteString claimedFor = digests.get(request);
-    Binding binding = bound.get(request);
-    if (claimedFor != null
-        && (binding == null || over == null || !binding.session().equals(over))) {
-      return CompletableFuture.completedFuture(new Never.Claimed(claimedFor));
-    }
     never.add(request);
     bound.remove(request);
     accepted.add(said);
     return CompletableFuture.completedFuture(new Never.Said(true));
+  }
+
+  @Override
+  public synchronized Optional<Never> neverAlready(
+      String requester, String requestId, @Nullable SessionId over) {
+    Request request = new Request(requester, requestId);
+    if (requestId.compareTo(fence) < 0) {
+      return Optional.of(new Never.Forgotten());
+    }
+    if (never.contains(request)) {
+      return Optional.of(new Never.Said(false));
+    }
+    ByteString claimedFor = digests.get(request);
+    Binding binding = bound.get(request);
+    boolean givesWay = binding != null && over != null && binding.session().equals(over);
+    return claimedFor != null && !givesWay
+        ? Optional.of(new Never.Claimed(claimedFor))
+        : Optional.empty();
   }
 
   @Override
