@@ -17,6 +17,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** A claim ledger in memory: it grants claims at once, or when the test says so. */
@@ -302,9 +303,16 @@ public class MemoryLedger implements ClaimLedger {
     return new Room(kept, diskBytes, fileBytes, minFreeBytes);
   }
 
+  /** The counter outside; it comes back when this is complete. */
+  public volatile CompletableFuture<Void> outside = CompletableFuture.completedFuture(null);
+
+  /** How often it was to follow. */
+  public final AtomicInteger noted = new AtomicInteger();
+
   @Override
   public void noteOutside() {
-    // Nothing is outside.
+    noted.incrementAndGet();
+    outside.join();
   }
 
   @Override
