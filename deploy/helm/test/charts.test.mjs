@@ -390,6 +390,7 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
     [false, false, true],
   );
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
+  assert.equal(rule({})["public-key-file"], "/etc/coterie/config/requester-treasury.pem");
   assert.equal(rule({}).lapse, undefined);
   assert.equal(rule({ lapse: "never" }).lapse, "never");
   assert.throws(() => rule({ lapse: "sometimes" }), /lapse/);
@@ -398,6 +399,12 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
     [floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]],
     [2, 3, ["party-1", "party-2", "party-3"]],
   );
+});
+
+test("signer: a requester without a public key has the one of the trust file", () => {
+  const { data } = one(render("signer", { requesters: [{ name: "treasury", keys: ["keys/*"] }] }), "ConfigMap");
+  assert.equal(parse(data["config.yaml"]).coterie.signer.requesters[0]["public-key-file"], undefined);
+  assert.equal(data["requester-treasury.pem"], undefined);
 });
 
 test("signer: the root keys of the installation are pinned if the values have their fingerprint", () => {

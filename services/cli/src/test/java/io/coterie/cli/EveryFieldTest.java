@@ -12,17 +12,21 @@ import com.google.protobuf.Timestamp;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.Status;
 import io.coterie.cli.terminal.ExitCode;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
 import io.grpc.protobuf.StatusProto;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -34,9 +38,9 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * A coordinator lies in each field of its answers, one after another. The fields are those that the
- * answers have, by reflection: a new one fails this test until somebody has decided what a lie in
- * it may do.
+ * A coordinator lies in each field of its answers and in each element, one after another. The
+ * fields are those that the answers have, by reflection: a new one fails this test until somebody
+ * has decided what a lie in it may do.
  */
 @Timeout(300)
 class EveryFieldTest {
@@ -145,18 +149,15 @@ class EveryFieldTest {
     TestFiles.trust(folder);
     coordinator =
         new FakeCoordinator(folder.resolve("wallet.pem"), folder.resolve("wallet-key.pem"));
-    Run created =
-        coterie(
-            "keys",
-            "create",
-            "ecdsa",
-            "--scheme",
-            "ecdsa-secp256k1",
-            "--threshold",
-            "2",
-            "--parties",
-            "p1,p2,p3");
-    assertThat(created.exitCode()).as(created.err()).isZero();
+    for (List<String> command :
+        List.of(
+            create("ecdsa"),
+            create("moved"),
+            List.of("keys", "reshare", "moved", "--threshold", "2", "--parties", "p2,p3,p4"),
+            List.of("keys", "refresh", "moved"))) {
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode()).as(run.err()).isZero();
+    }
     Files.writeString(
         folder.resolve("tx"),
         "ec098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a764000080018080");
@@ -170,6 +171,19 @@ class EveryFieldTest {
   @BeforeEach
   void honest() {
     coordinator.honest();
+  }
+
+  private static List<String> create(String key) {
+    return List.of(
+        "keys",
+        "create",
+        key,
+        "--scheme",
+        "ecdsa-secp256k1",
+        "--threshold",
+        "2",
+        "--parties",
+        "p1,p2,p3");
   }
 
   private static Run coterie(String... args) {
@@ -211,32 +225,136 @@ class EveryFieldTest {
         .containsExactlyInAnyOrderElementsOf(OF_SIGNINGS.keySet());
   }
 
-  /** The message with another value at a path: in the first element where there are several. */
-  private static Message lie(Message honest, List<String> path) {
-    FieldDescriptor field = honest.getDescriptorForType().findFieldByName(path.getFirst());
-    Message.Builder liar = honest.toBuilder();
-    if (field.isRepeated()) {
-      boolean none = honest.getRepeatedFieldCount(field) == 0;
-      Object first =
-          none
-              ? isOwn(field) ? liar.newBuilderForField(field).build() : field.getDefaultValue()
-              : honest.getRepeatedField(field, 0);
-      Object changed = changed(field, liar, first, path);
-      if (none) {
-        liar.addRepeatedField(field, changed);
-      } else {
-        liar.setRepeatedField(field, 0, changed);
-      }
-      return liar.build();
-    }
-    return liar.setField(field, changed(field, liar, honest.getField(field), path)).build();
+  /**
+   * An answer that differs from an honest one in one place.
+   *
+   * @param path of a field that it lies in
+   * @param what is wrong with it
+   */
+  private record Lie(String path, String what, Message answer) {}
+
+  /**
+   * Each value changed, also of every element; each element taken away, given twice, an empty one
+   * beside it, and all in another order; each value missing.
+   */
+  private static List<Lie> lies(Message honest) {
+    List<Lie> lies = new ArrayList<>();
+    collect(honest, "", "", inner -> inner, lies);
+    return lies;
   }
 
-  private static Object changed(
-      FieldDescriptor field, Message.Builder of, Object value, List<String> path) {
-    return isOwn(field)
-        ? lie((Message) value, path.subList(1, path.size()))
-        : another(field, of, value);
+  /**
+   * @param outside the path of a message inside the answer, with a dot at its end
+   * @param elements numbers of the elements on the way to it
+   * @param whole the answer with another message there
+   */
+  private static void collect(
+      Message of, String outside, String elements, UnaryOperator<Message> whole, List<Lie> lies) {
+    for (FieldDescriptor field : of.getDescriptorForType().getFields()) {
+      String path = outside + field.getName();
+      if (field.isRepeated()) {
+        inElements(of, field, path, elements, whole, lies);
+        continue;
+      }
+      boolean present =
+          field.hasPresence()
+              ? of.hasField(field)
+              : !of.getField(field).equals(field.getDefaultValue());
+      if (present) {
+        lies.add(
+            new Lie(
+                leaf(field, path),
+                elements + " without " + path,
+                whole.apply(of.toBuilder().clearField(field).build())));
+      }
+      UnaryOperator<Object> set = value -> of.toBuilder().setField(field, value).build();
+      changed(field, of.getField(field), path, elements, of, set, whole, lies);
+    }
+  }
+
+  private static void inElements(
+      Message of,
+      FieldDescriptor field,
+      String path,
+      String elements,
+      UnaryOperator<Message> whole,
+      List<Lie> lies) {
+    List<?> all = (List<?>) of.getField(field);
+    Object empty = empty(of, field);
+    for (int i = 0; i < all.size(); i++) {
+      int at = i;
+      String which = elements + " element " + at;
+      UnaryOperator<Object> set =
+          value -> of.toBuilder().setRepeatedField(field, at, value).build();
+      changed(field, all.get(at), path, which, of, set, whole, lies);
+      List<Object> fewer = new ArrayList<>(all);
+      fewer.remove(at);
+      lies.add(elements(of, field, path, which + " away", fewer, whole));
+      List<Object> twice = new ArrayList<>(all);
+      twice.add(all.get(at));
+      lies.add(elements(of, field, path, which + " twice", twice, whole));
+    }
+    if (all.isEmpty()) {
+      UnaryOperator<Object> add = value -> of.toBuilder().addRepeatedField(field, value).build();
+      changed(field, empty, path, elements + " one element", of, add, whole, lies);
+    }
+    List<Object> more = new ArrayList<>(all);
+    more.add(empty);
+    lies.add(elements(of, field, path, elements + " an empty element", more, whole));
+    if (all.size() > 1) {
+      List<Object> backwards = new ArrayList<>(all);
+      Collections.reverse(backwards);
+      lies.add(elements(of, field, path, elements + " backwards", backwards, whole));
+      lies.add(elements(of, field, path, elements + " none", List.of(), whole));
+    }
+  }
+
+  /** The least content that an element can have. Of another project's messages none is repeated. */
+  private static Object empty(Message of, FieldDescriptor field) {
+    return switch (field.getJavaType()) {
+      case STRING -> "";
+      case BYTE_STRING -> ByteString.EMPTY;
+      case MESSAGE -> of.toBuilder().newBuilderForField(field).build();
+      default -> throw new AssertionError(field);
+    };
+  }
+
+  private static Lie elements(
+      Message of,
+      FieldDescriptor field,
+      String path,
+      String what,
+      List<Object> all,
+      UnaryOperator<Message> whole) {
+    return new Lie(
+        leaf(field, path), what, whole.apply(of.toBuilder().setField(field, all).build()));
+  }
+
+  /** The classified path that stands for a field: that of a message has one effect for all. */
+  private static String leaf(FieldDescriptor field, String path) {
+    return isOwn(field) ? path + "." + paths(field.getMessageType()).getFirst() : path;
+  }
+
+  private static void changed(
+      FieldDescriptor field,
+      Object value,
+      String path,
+      String elements,
+      Message of,
+      UnaryOperator<Object> set,
+      UnaryOperator<Message> whole,
+      List<Lie> lies) {
+    if (isOwn(field)) {
+      collect(
+          (Message) value,
+          path + ".",
+          elements,
+          inner -> whole.apply((Message) set.apply(inner)),
+          lies);
+    } else {
+      Object other = another(field, of.toBuilder(), value);
+      lies.add(new Lie(path, elements + " changed", whole.apply((Message) set.apply(other))));
+    }
   }
 
   private static Object another(FieldDescriptor field, Message.Builder of, Object value) {
@@ -273,10 +391,6 @@ class EveryFieldTest {
     return all.get((value.getIndex() + 1) % all.size());
   }
 
-  private static List<String> split(String path) {
-    return List.of(path.split("\\."));
-  }
-
   // ---- the lies --------------------------------------------------------------------------------
 
   static Set<String> fieldsOfKeys() {
@@ -297,30 +411,65 @@ class EveryFieldTest {
                     .anyMatch(line::startsWith));
   }
 
+  /** The lies in a field; there is one at least. */
+  private static List<Lie> lies(Message honest, String path) {
+    List<Lie> lies = lies(honest).stream().filter(lie -> lie.path().equals(path)).toList();
+    assertThat(lies).as("lies in %s", path).isNotEmpty();
+    return lies;
+  }
+
   @ParameterizedTest
   @MethodSource("fieldsOfKeys")
   void a_lie_in_a_field_of_a_key(String path) {
-    Run honest = coterie("keys", "get", "ecdsa");
-    assertThat(honest.exitCode()).as(honest.err()).isZero();
-    coordinator.aboutKeys = key -> (Key) lie(key, split(path));
-    Run run = coterie("keys", "get", "ecdsa");
-    Run address = coterie("keys", "get", "ecdsa", "--address", "ethereum");
+    for (String name : List.of("ecdsa", "moved")) {
+      honest();
+      AtomicReference<Key> answer = new AtomicReference<>();
+      coordinator.aboutKeys =
+          key -> {
+            answer.set(key);
+            return key;
+          };
+      Run honest = coterie("keys", "get", name);
+      assertThat(honest.exitCode()).as(honest.err()).isZero();
+      // Which lies there are; each is told about the answer to the challenge of its own call.
+      int count = lies(answer.get(), path).size();
+      for (int i = 0; i < count; i++) {
+        int which = i;
+        AtomicReference<String> what = new AtomicReference<>();
+        coordinator.aboutKeys =
+            key -> {
+              List<Lie> lies = lies(key, path);
+              // An answer without a challenge has none of the statements that another one has.
+              Lie lie = lies.get(Math.min(which, lies.size() - 1));
+              what.set(name + ":" + lie.what());
+              return (Key) lie.answer();
+            };
+        requireEffect(path, name, honest, what);
+      }
+    }
+  }
+
+  private void requireEffect(String path, String name, Run honest, AtomicReference<String> what) {
+    Run run = coterie("keys", "get", name);
+    String lie = what.get();
     switch (OF_KEYS.get(path)) {
       case REFUSED -> {
+        Run address = coterie("keys", "get", name, "--address", "ethereum");
         for (Run refused : List.of(run, address)) {
-          assertThat(refused.exitCode()).as("%s", refused).isEqualTo(ExitCode.REFUSED);
+          assertThat(refused.exitCode()).as("%s %s", lie, refused).isEqualTo(ExitCode.REFUSED);
           assertThat(refused.out()).isEmpty();
         }
         coordinator.calls.clear();
-        Run signing = coterie("sign", "ecdsa", "--digest", DIGEST);
-        assertThat(signing.exitCode()).isEqualTo(ExitCode.REFUSED);
+        Run signing = coterie("sign", name, "--digest", DIGEST);
+        assertThat(signing.exitCode()).as("%s", lie).isEqualTo(ExitCode.REFUSED);
         assertThat(coordinator.calls).doesNotContain("sign");
       }
-      case NOT_COUNTED -> assertThat(run.out()).doesNotContain("3 of 3 parties say so");
-      case OWN -> assertThat(run.out()).isEqualTo(honest.out());
+      case NOT_COUNTED ->
+          assertThat(run.out()).as("%s", lie).doesNotContain("3 of 3 parties say so");
+      case OWN -> assertThat(run.out()).as("%s", lie).isEqualTo(honest.out());
       case WORD -> {
-        assertThat(run.exitCode()).isNotEqualTo(ExitCode.BUG);
-        assertThat(facts(honest).toList()).containsAll(facts(run).toList());
+        assertThat(run.exitCode()).as("%s", lie).isNotEqualTo(ExitCode.BUG);
+        assertThat(facts(honest).toList()).as("%s", lie).containsAll(facts(run).toList());
       }
     }
   }
@@ -328,24 +477,84 @@ class EveryFieldTest {
   @ParameterizedTest
   @MethodSource("fieldsOfSignings")
   void a_lie_in_a_field_of_a_signing(String path) {
-    coordinator.aboutSignings = signing -> (Signing) lie(signing, split(path));
-    Run run = coterie("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"));
-    switch (OF_SIGNINGS.get(path)) {
-      case REFUSED, NOT_COUNTED -> {
-        assertThat(run.exitCode()).as("%s", run).isEqualTo(ExitCode.UNAVAILABLE);
-        assertThat(run.out()).isEmpty();
-      }
-      case OWN -> {
-        assertThat(run.exitCode()).as(run.err()).isZero();
-        assertThat(run.out()).contains("0x3535353535353535").doesNotContain(LIE);
-      }
-      case WORD -> {
-        assertThat(run.exitCode()).as("%s", run).isNotEqualTo(ExitCode.BUG);
-        if (path.equals("state")) {
-          assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
-          assertThat(facts(run)).isEmpty();
+    Run honest = coterie("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"));
+    assertThat(honest.exitCode()).as(honest.err()).isZero();
+    int count = lies(coordinator.lastSigned, path).size();
+    for (int i = 0; i < count; i++) {
+      int which = i;
+      coordinator.aboutSignings = signing -> (Signing) lies(signing, path).get(which).answer();
+      Run run = coterie("sign", "ecdsa", "--ethereum-transaction", "" + folder.resolve("tx"));
+      String lie = lies(coordinator.lastSigned, path).get(which).what();
+      switch (OF_SIGNINGS.get(path)) {
+        case REFUSED, NOT_COUNTED -> {
+          assertThat(run.exitCode()).as("%s %s", lie, run).isEqualTo(ExitCode.UNAVAILABLE);
+          assertThat(run.out()).isEmpty();
+        }
+        case OWN -> {
+          assertThat(run.exitCode()).as("%s %s", lie, run.err()).isZero();
+          assertThat(run.out()).contains("0x3535353535353535").doesNotContain(LIE);
+        }
+        case WORD -> {
+          assertThat(run.exitCode()).as("%s %s", lie, run).isNotEqualTo(ExitCode.BUG);
+          if (path.equals("state")) {
+            assertThat(run.exitCode()).isEqualTo(ExitCode.UNAVAILABLE);
+            assertThat(facts(run)).isEmpty();
+          }
         }
       }
+    }
+  }
+
+  /** A backend that believes that nothing was signed asks for the payload again. */
+  @Test
+  void a_lie_in_a_receipt_proves_nothing() {
+    coordinator.never = Set.of(1, 2, 3);
+    String id = RequestId.next();
+    String[] cancel = {"cancel", "ecdsa", "--request-id", id, "--reshare-epoch", "0"};
+    assertThat(coterie(cancel).exitCode()).isZero();
+    Signing honest = coordinator.cancelled(id, "keys/ecdsa", 0, coordinator.never);
+    for (Lie lie : lies(honest)) {
+      if (lie.path().startsWith("receipts.") || lie.path().equals("request_id")) {
+        coordinator.aboutSignings = _ -> (Signing) lie.answer();
+        assertThat(coterie(cancel).exitCode())
+            .as("%s %s", lie.path(), lie.what())
+            .isIn(ExitCode.REFUSED, ExitCode.UNAVAILABLE);
+      }
+    }
+  }
+
+  @Test
+  void an_answer_that_is_empty_is_believed_by_no_command() {
+    coordinator.aboutKeys = _ -> Key.getDefaultInstance();
+    coordinator.aboutSignings = _ -> Signing.getDefaultInstance();
+    String[] id = {"--request-id", RequestId.next()};
+    for (List<String> command :
+        List.of(
+            List.of("keys", "get", "ecdsa"),
+            List.of("keys", "get", "ecdsa", "--address", "ethereum"),
+            create("new"),
+            List.of("keys", "refresh", "ecdsa"),
+            List.of("keys", "reshare", "ecdsa", "--threshold", "2", "--parties", "p1,p2,p4"),
+            List.of("cancel", "ecdsa", id[0], id[1], "--reshare-epoch", "0"),
+            List.of("sign", "ecdsa", "--digest", DIGEST))) {
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode())
+          .as("%s %s", command, run)
+          .isIn(ExitCode.REFUSED, ExitCode.UNAVAILABLE);
+      assertThat(run.out()).as("%s", command).isEmpty();
+    }
+    Run list = coterie("keys", "list");
+    assertThat(facts(list)).as("%s", list).isEmpty();
+    coordinator.aboutKeys = key -> key;
+    for (List<String> command :
+        List.of(
+            List.of("cancel", "ecdsa", id[0], id[1], "--reshare-epoch", "0"),
+            List.of("sign", "ecdsa", "--digest", DIGEST))) {
+      Run run = coterie(command.toArray(String[]::new));
+      assertThat(run.exitCode())
+          .as("%s %s", command, run)
+          .isIn(ExitCode.REFUSED, ExitCode.UNAVAILABLE);
+      assertThat(run.out()).as("%s", command).isEmpty();
     }
   }
 

@@ -272,6 +272,17 @@ class TrustCommandTest {
         .isEqualTo(entry("p1 (party 1, eu)", party("p1", 1, 1)));
   }
 
+  @Test
+  void a_requester_that_only_signs_is_named_without_rights_or_bounds() throws Exception {
+    good(
+        "trust add @1.json --requester backend=@wallet.pem.pub,may=sign,keys=keys/hot-* --out @2.json");
+    Trust.Requester added =
+        file("2.json").current().content().trust().requester("backend").orElseThrow();
+    assertThat(added.rights()).isEmpty();
+    assertThat(run("trust show @2.json").out())
+        .contains("requester backend may sign alone: keys/hot-*\n");
+  }
+
   private static String entry(String title, Member member) {
     return "member %s\n  entry    %s\n  evidence %s\n"
         .formatted(
@@ -460,7 +471,7 @@ class TrustCommandTest {
         "init --installation x A M --requester wallet=@wallet.pem.pub,may=create,min-parties=2 | give min-threshold=N",
         "init --installation x A M --requester wallet=@wallet.pem.pub,may=create,min-threshold=2 | and min-parties=N",
         "init --installation x A M --requester wallet=@wallet.pem.pub,min-threshold=2,min-parties=2 | say with may=create",
-        "init --installation x A M --requester wallet=@wallet.pem.pub,may=sign | may=sign of requester wallet is not",
+        "init --installation x A M --requester wallet=@wallet.pem.pub,may=pay | may=pay of requester wallet is not",
         "add @p3.json M | p3.json is no trust file",
         "add @unsigned.json M | unsigned.json: trust file version 1 has 0 of the 2 signatures",
         "add @1.json M | this changes nothing",

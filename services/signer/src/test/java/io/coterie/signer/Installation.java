@@ -29,6 +29,7 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
@@ -125,6 +126,9 @@ public final class Installation implements AutoCloseable {
   public final TestTime time = new TestTime();
 
   public SessionLimits limits = LIMITS;
+
+  /** Puts something between a party that starts and its claims. */
+  public BiFunction<String, ClaimLedger, ClaimLedger> claims = (_, ledger) -> ledger;
 
   /** Called when a party begins to judge an intent, in the order's lane. */
   public volatile BiConsumer<String, SignedIntent> judging = (_, _) -> {};
@@ -323,7 +327,10 @@ public final class Installation implements AutoCloseable {
                     return policy.admit(intent);
                   },
                   new SessionPorts.Ledgers(
-                      store.claims(), store.shares(), store.shownClaims(), store.holds()),
+                      claims.apply(name, store.claims()),
+                      store.shares(),
+                      store.shownClaims(),
+                      store.holds()),
                   core,
                   store.audit(),
                   metrics,

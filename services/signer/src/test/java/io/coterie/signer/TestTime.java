@@ -33,13 +33,20 @@ public final class TestTime {
     timers.forEach(timer -> timer.pass(time));
   }
 
+  /** The same for one party alone. */
+  public void pass(String party, Duration time) {
+    timers.stream().filter(timer -> timer.party.equals(party)).forEach(timer -> timer.pass(time));
+  }
+
   private static final class Timer extends ScheduledThreadPoolExecutor {
+    private final String party;
     private final List<Due> all = new CopyOnWriteArrayList<>();
 
     private record Due(Runnable task, ScheduledFuture<?> future) {}
 
     Timer(String party) {
       super(1, Thread.ofPlatform().daemon().name(party + "-timer").factory());
+      this.party = party;
       setRemoveOnCancelPolicy(true);
       setExecuteExistingDelayedTasksAfterShutdownPolicy(false);
     }

@@ -15,8 +15,9 @@ public record FormerParty(String name, int partyId, byte[] evidenceKey, int last
     if (!Member.isName(name)) {
       throw new IllegalArgumentException("name '" + name + "' is not 1 to 63 of [a-z0-9-]");
     }
-    if (partyId < 1 || partyId > 65_535) {
-      throw new IllegalArgumentException(name + ": partyId " + partyId + " is not 1 to 65535");
+    if (partyId < 1 || partyId > Member.MAX_PARTY_ID) {
+      throw new IllegalArgumentException(
+          name + ": partyId " + partyId + " is not 1 to " + Member.MAX_PARTY_ID);
     }
     if (evidenceKey.length != Member.EVIDENCE_KEY_BYTES) {
       throw new IllegalArgumentException(

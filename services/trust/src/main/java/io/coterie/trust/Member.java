@@ -9,7 +9,8 @@ import java.util.regex.Pattern;
  *
  * @param name unique in the roster, 1 to 63 of {@code [a-z0-9-]}
  * @param role party or coordinator
- * @param partyId 1..65535 for a party, stable for the life of a key; 0 for a coordinator
+ * @param partyId 1 to {@value #MAX_PARTY_ID} for a party, stable for the life of a key; 0 for a
+ *     coordinator
  * @param region where it runs, as it appears in metrics
  * @param aci account id at the messaging service
  * @param deviceId 1..127
@@ -26,6 +27,9 @@ public record Member(
     int deviceId,
     byte[] identityKey,
     byte[] evidenceKey) {
+  /** The highest id of a party; the lowest is 1. */
+  public static final int MAX_PARTY_ID = 65_535;
+
   static final int EVIDENCE_KEY_BYTES = 32;
 
   private static final Pattern NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");

@@ -63,9 +63,9 @@ public record Roster(
       }
       switch (m.role()) {
         case PARTY -> {
-          if (m.partyId() < 1 || m.partyId() > 65_535) {
+          if (m.partyId() < 1 || m.partyId() > Member.MAX_PARTY_ID) {
             throw new IllegalArgumentException(
-                m.name() + ": partyId " + m.partyId() + " is not 1 to 65535");
+                m.name() + ": partyId " + m.partyId() + " is not 1 to " + Member.MAX_PARTY_ID);
           }
           if (m.evidenceKey().length != Member.EVIDENCE_KEY_BYTES) {
             throw new IllegalArgumentException(

@@ -119,7 +119,7 @@ final class TrustJson {
     requireFields(node, FORMER_FIELDS, "former");
     return new FormerParty(
         text(node, "name"),
-        (int) integer(node, "partyId", 65_535),
+        (int) integer(node, "partyId", Member.MAX_PARTY_ID),
         bytes(node, "evidenceKey"),
         (int) integer(node, "lastEpoch", Integer.MAX_VALUE));
   }
@@ -180,7 +180,7 @@ final class TrustJson {
           case "coordinator" -> Member.Role.COORDINATOR;
           default -> throw new IllegalArgumentException(name + ": unknown role '" + role + "'");
         },
-        (int) integer(node, "partyId", 65_535),
+        (int) integer(node, "partyId", Member.MAX_PARTY_ID),
         region,
         aci(node),
         (int) integer(node, "deviceId", 127),

@@ -193,6 +193,23 @@ public final class AttestedKeys {
     }
   }
 
+  /**
+   * Refuses an answer without attestation that shows no state of the key that was asked for.
+   *
+   * @param name resource name
+   */
+  static void requireState(String name, Key answer) {
+    boolean shown =
+        switch (answer.getState()) {
+          case ACTIVE -> true; // its attestation is looked at
+          case STATE_UNSPECIFIED -> false;
+          default -> answer.getName().equals(name);
+        };
+    if (!shown) {
+      throw refused(name, "is not shown: the answer has no state, or is about another key");
+    }
+  }
+
   /** A refusal that names its key, if that is the name of one. */
   public static CliException refused(String name, String why) {
     return new CliException(

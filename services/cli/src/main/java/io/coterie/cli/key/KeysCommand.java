@@ -96,6 +96,7 @@ public final class KeysCommand {
       Key answer =
           stub(profile, connection)
               .createKey(CreateKeyRequest.newBuilder().setSignedIntent(signed).build());
+      AttestedKeys.requireState(intent.getKey(), answer);
       if (answer.getState() != Key.State.ACTIVE) {
         output.keyState(out(), intent.getKey(), answer);
         return ExitCode.REFUSED;
@@ -145,6 +146,7 @@ public final class KeysCommand {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       Key answer = AttestedKeys.answer(keys.ask(key, challenge));
+      AttestedKeys.requireState(Spelling.keyName(key), answer);
       if (whole && answer.getState() != Key.State.ACTIVE) {
         output.keyState(out(), Spelling.keyName(key), answer);
         return 0;

@@ -30,6 +30,7 @@ final class RequesterArgument {
   private final Set<KeyRight> rights = EnumSet.noneOf(KeyRight.class);
   private int minThreshold;
   private int minParties;
+  private boolean signs;
 
   private RequesterArgument(String name) {
     this.name = name;
@@ -63,7 +64,12 @@ final class RequesterArgument {
     switch (option.substring(0, option.length() - value.length())) {
       case "min-threshold=" -> minThreshold = number(option, value);
       case "min-parties=" -> minParties = number(option, value);
-      case "may=" -> rights.add(right(option, value));
+      case "may=" -> {
+        signs |= value.equals("sign");
+        if (!value.equals("sign")) {
+          rights.add(right(option, value));
+        }
+      }
       case "keys=" -> {
         try {
           keys.add(Glob.ofKeys(value));
@@ -86,7 +92,7 @@ final class RequesterArgument {
     return EnumSet.allOf(KeyRight.class).stream()
         .filter(right -> right.name().toLowerCase(Locale.ROOT).equals(value))
         .findFirst()
-        .orElseThrow(() -> wrong(option, "may=create, may=refresh or may=reshare"));
+        .orElseThrow(() -> wrong(option, "may=sign, may=create, may=refresh or may=reshare"));
   }
 
   private CliException wrong(String option, String expected) {
@@ -109,11 +115,17 @@ final class RequesterArgument {
     if (publicKeys.isEmpty()) {
       throw CliException.local("requester " + name + " has no file with a public key");
     }
-    if (rights.isEmpty()) {
+    if (rights.isEmpty() && !signs) {
       throw CliException.local(
           "requester "
               + name
-              + ": say with may=create, may=refresh and may=reshare what it may ask for");
+              + ": say with may=create, may=refresh and may=reshare what it may ask for, or with"
+              + " may=sign that it asks for signatures alone");
+    }
+    if (rights.isEmpty() && minThreshold == 0 && minParties == 0) {
+      // The bounds are of keys that it creates or reshares.
+      minThreshold = 1;
+      minParties = 1;
     }
     if (minThreshold == 0 || minParties == 0) {
       throw CliException.local(

@@ -99,9 +99,10 @@ public final class TrustCommand {
         description = {
           "NAME=FILE[,FILE]...,may=RIGHT[,may=RIGHT]...,min-threshold=N,min-parties=N[,keys=GLOB]...",
           "Its public keys (PEM), the present one and those that signed the intents of keys that"
-              + " still exist; what it may ask for (create, refresh, reshare); the bounds of the keys"
-              + " that it creates or reshares; their names, keys/* unless given. Let min-threshold be"
-              + " more than the parties that may be corrupt at once."
+              + " still exist; what it may ask for beside signatures (create, refresh, reshare; sign"
+              + " for none of them); the bounds of the keys that it creates or reshares; names of its"
+              + " keys, keys/* unless given. Let min-threshold be more than the parties that may be"
+              + " corrupt at once."
         })
     List<String> requesters = List.of();
 
@@ -236,7 +237,8 @@ public final class TrustCommand {
       @Option(
               names = "--requester",
               paramLabel = "NAME",
-              description = "A requester whose keys clients believe no more.")
+              description =
+                  "A requester whose keys clients believe no more, and whom no party obeys.")
           @Nullable List<String> requesters,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
     return write(

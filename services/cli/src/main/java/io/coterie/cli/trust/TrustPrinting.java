@@ -193,10 +193,17 @@ final class TrustPrinting {
         requester.publicKeys().stream()
             .map(key -> "  key      %s%n".formatted(Fingerprint.ofRequesterKey(key)))
             .collect(Collectors.joining());
-    return "requester %s may %s: %s; at least %d of %d parties%n"
-            .formatted(
-                requester.name(), rights, keys, requester.minThreshold(), requester.minParties())
-        + publicKeys;
+    String title =
+        rights.isEmpty()
+            ? "requester %s may sign alone: %s%n".formatted(requester.name(), keys)
+            : "requester %s may %s: %s; at least %d of %d parties%n"
+                .formatted(
+                    requester.name(),
+                    rights,
+                    keys,
+                    requester.minThreshold(),
+                    requester.minParties());
+    return title + publicKeys;
   }
 
   static boolean isComplete(TrustFile file) {

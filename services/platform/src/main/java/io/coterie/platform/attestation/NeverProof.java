@@ -14,10 +14,9 @@ import java.util.List;
  *
  * @param never names of those that say so, in ascending order of their party ids
  * @param holders number of all parties that held the key when the request was made, n
- * @param threshold parties that could sign then, t
  * @param needed how many must say so, by the trust file
  */
-public record NeverProof(List<String> never, int holders, int threshold, int needed) {
+public record NeverProof(List<String> never, int holders, int needed) {
 
   /**
    * The request that is said to be signed by nobody.
@@ -39,6 +38,14 @@ public record NeverProof(List<String> never, int holders, int threshold, int nee
       AttestedKey key, Request request, List<SignedReceipt> receipts, Trust trust)
       throws AttestationException {
     Holding holding = key.holding(request.reshareEpoch());
+    Receipts.Subject subject =
+        new Receipts.Subject(
+            trust.roster().installation(),
+            key.name(),
+            key.fingerprint(),
+            request.reshareEpoch(),
+            request.requester(),
+            request.requestId());
     List<String> never = new ArrayList<>();
     int previous = 0;
     for (SignedReceipt envelope : receipts) {
@@ -53,7 +60,7 @@ public record NeverProof(List<String> never, int holders, int threshold, int nee
         throw new AttestationException(AttestationProblem.RECEIPT_STRANGER, party);
       }
       require(
-          receipt.equals(expected(key, request, party, trust)),
+          receipt.equals(Receipts.about(Receipt.Kind.NEVER, subject, party).build()),
           AttestationProblem.RECEIPT_OTHER,
           name);
       require(
@@ -63,21 +70,7 @@ public record NeverProof(List<String> never, int holders, int threshold, int nee
       never.add(name);
     }
     int holders = holding.holders().size();
-    return new NeverProof(
-        never, holders, holding.threshold(), trust.receiptsNeeded(holders, holding.threshold()));
-  }
-
-  private static Receipt expected(AttestedKey key, Request request, int party, Trust trust) {
-    return Receipt.newBuilder()
-        .setKind(Receipt.Kind.NEVER)
-        .setInstallation(trust.roster().installation())
-        .setKey(key.name())
-        .setKeyFingerprint(key.fingerprint())
-        .setReshareEpoch(request.reshareEpoch())
-        .setRequester(request.requester())
-        .setRequestId(request.requestId())
-        .setParty(party)
-        .build();
+    return new NeverProof(never, holders, trust.receiptsNeeded(holders, holding.threshold()));
   }
 
   /**

@@ -32,10 +32,18 @@ public final class Receipts {
   public static final int MAX_BYTES = MAX_PAYLOAD + 256;
 
   private static final int DIGEST_BYTES = 32;
-  private static final int MAX_PARTY = 65_535;
 
   /** A reshare makes epoch 2 or a later one. */
   private static final int FIRST_RESHARED = 2;
+
+  /** The request that a receipt is about; each field as in {@link Receipt}. */
+  record Subject(
+      String installation,
+      String key,
+      ByteString keyFingerprint,
+      int reshareEpoch,
+      String requester,
+      String requestId) {}
 
   private Receipts() {}
 
@@ -46,6 +54,19 @@ public final class Receipts {
    */
   public static Receipt.Builder about(
       Receipt.Kind kind, VerifiedIntent.Cancellation request, int party) {
+    return about(
+        kind,
+        new Subject(
+            request.installation(),
+            request.key(),
+            request.keyFingerprint(),
+            request.reshareEpoch(),
+            request.requester(),
+            request.requestId()),
+        party);
+  }
+
+  static Receipt.Builder about(Receipt.Kind kind, Subject request, int party) {
     return Receipt.newBuilder()
         .setKind(kind)
         .setInstallation(request.installation())
@@ -116,7 +137,7 @@ public final class Receipts {
         && Requester.isName(receipt.getRequester())
         && RequestId.isOne(receipt.getRequestId())
         && receipt.getParty() >= 1
-        && receipt.getParty() <= MAX_PARTY;
+        && receipt.getParty() <= Member.MAX_PARTY_ID;
   }
 
   private static boolean isDigestOfKind(Receipt receipt) {

@@ -32,7 +32,8 @@ public enum ErrorReason {
   UNKNOWN_REQUESTER(
       Status.Code.PERMISSION_DENIED,
       "no such requester is configured here",
-      "Check keyid; the operator of each service adds requesters to its configuration."),
+      "Check keyid; each service has requesters in its configuration, and parties believe those of"
+          + " the trust file alone."),
   FORBIDDEN(
       Status.Code.PERMISSION_DENIED,
       "the requester may not do this",

@@ -8,6 +8,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import org.jspecify.annotations.Nullable;
 
@@ -94,6 +95,12 @@ public interface ClaimLedger {
       ByteString cancellation,
       ByteString digest,
       AuditEvent said);
+
+  /**
+   * The answer of {@link #never} as far as nothing is written for it, for a requester that has no
+   * room; empty if something would have to be.
+   */
+  Optional<Never> neverAlready(String requester, String requestId, @Nullable SessionId over);
 
   /** The answer of the ledger to {@link #never}. */
   sealed interface Never {

@@ -9,10 +9,11 @@ import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.Hold;
-import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
+import io.coterie.signer.policy.LocalRules;
+import io.coterie.signer.policy.TrustedPolicy;
 import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.share.KeyTrouble;
@@ -23,6 +24,7 @@ import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
+import io.coterie.trust.Trust;
 import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Clock;
@@ -77,7 +79,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private final DataKeySource dataKeys;
   private final Supplier<MpcCore> core;
   private final ChannelAccess access;
-  private final PolicyGate policy;
+  private final LocalRules rules;
   private final DiskRoom room;
   private final SignerMetrics metrics;
   private final OutsideCounter counter;
@@ -94,19 +96,22 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private byte[] evidenceKey = {};
   private @Nullable ChannelAccount account;
   private @Nullable Member self;
-  private @Nullable Roster roster;
+  private @Nullable Trust trust;
   private @Nullable WorkPool pool;
   private @Nullable SecureChannel channel;
   private volatile BooleanSupplier connected = () -> false;
   private @Nullable SessionService service;
   private volatile @Nullable PeerClocks clocks;
 
+  /** Requesters of the configuration whom the trust file does not bear out. */
+  private volatile List<String> leftOut = List.of();
+
   Party(
       SignerProperties properties,
       DataKeySource dataKeys,
       Supplier<MpcCore> core,
       ChannelAccess access,
-      PolicyGate policy,
+      LocalRules rules,
       SignerMetrics metrics,
       OutsideCounter counter,
       Clock clock) {
@@ -114,7 +119,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
     this.dataKeys = dataKeys;
     this.core = core;
     this.access = access;
-    this.policy = policy;
+    this.rules = rules;
     this.room =
         new DiskRoom(properties.data(), properties.records().minFree().toBytes(), () -> store);
     this.metrics = metrics;
@@ -166,8 +171,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
         yield enter(Phase.WAITING_FOR_ROSTER);
       }
       case WAITING_FOR_ROSTER -> {
-        roster = pinned().orElse(null);
-        yield roster != null && enter(Phase.CONNECTING);
+        trust = pinned().orElse(null);
+        yield trust != null && enter(Phase.CONNECTING);
       }
       case CONNECTING -> {
         connect();
@@ -252,11 +257,11 @@ final class Party implements SmartLifecycle, HealthIndicator {
   }
 
   /**
-   * The roster, once it is there and names exactly this party. A later version is remembered also
-   * if it does not: the party may have left. A first one is not: it may be that of another
-   * installation, and then none of its own could ever follow.
+   * The trust file, once it is there and its roster names exactly this party. A later version is
+   * remembered also if it does not: the party may have left. A first one is not: it may be that of
+   * another installation, and then none of its own could ever follow.
    */
-  private Optional<Roster> pinned() throws IOException {
+  private Optional<Trust> pinned() throws IOException {
     // Here and not with the sessions' housekeeping: without a roster there are no sessions.
     present(store).doAsAsked();
     Optional<SignedTrust> offered = access.trust();
@@ -276,18 +281,22 @@ final class Party implements SmartLifecycle, HealthIndicator {
       tell("the roster does not have this party as its roster entry says", null);
       return Optional.empty();
     }
-    return Optional.of(roster);
+    return Optional.of(signed.trust());
   }
 
   private void connect() throws IOException {
     closeSessions();
+    Trust trusted = present(trust);
+    TrustedPolicy policy = rules.within(trusted);
+    leftOut = policy.leftOut();
+    leftOut.forEach(each -> log.warn("{}: its intents are refused", each));
     WorkPool freshPool =
         new ThreadWorkPool(
             properties.name(),
             properties.sessions().poolSize(),
             properties.sessions().combineDelay());
     pool = freshPool;
-    ChannelAccess.Opened opened = access.open(present(account), present(roster));
+    ChannelAccess.Opened opened = access.open(present(account), trusted.roster());
     SecureChannel freshChannel = opened.channel();
     channel = freshChannel;
     connected = opened.connected();
@@ -430,6 +439,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
     }
     if (now != Phase.READY && !problem.isEmpty()) {
       health.withDetail("problem", problem);
+    }
+    List<String> unknown = leftOut;
+    if (!unknown.isEmpty()) {
+      health.withDetail("requesters", unknown);
     }
     List<String> troubles = troubles().stream().map(KeyTrouble::text).toList();
     if (!troubles.isEmpty()) {

@@ -2,15 +2,12 @@ package io.coterie.signer.config;
 
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.NativeMpcCore;
-import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.management.ManagementAccess;
 import io.coterie.platform.telemetry.Buckets;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.coterie.signer.claim.OutsideCounter;
-import io.coterie.signer.order.PolicyGate;
-import io.coterie.signer.policy.ConfiguredPolicy;
-import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.policy.LocalRules;
 import io.coterie.signer.storage.FileCounter;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
@@ -111,15 +108,14 @@ public class SignerConfiguration {
   }
 
   @Bean
-  PolicyGate policy(SignerProperties properties) {
-    Map<String, RequesterRule> rules = new LinkedHashMap<>();
-    properties.requesters().forEach(r -> rules.put(r.name(), r.rule()));
-    return new ConfiguredPolicy(
-        new RequesterDirectory(
-            properties.requesters().stream()
-                .map(SignerProperties.RequesterSettings::requester)
-                .toList()),
-        rules);
+  LocalRules rules(SignerProperties properties) {
+    Map<String, LocalRules.Local> rules = new LinkedHashMap<>();
+    for (SignerProperties.RequesterSettings requester : properties.requesters()) {
+      if (rules.put(requester.name(), requester.local()) != null) {
+        throw new IllegalArgumentException("requester " + requester.name() + " has two rules");
+      }
+    }
+    return new LocalRules(rules);
   }
 
   @Bean
@@ -157,7 +153,7 @@ public class SignerConfiguration {
       SignerProperties properties,
       DataKeySource dataKeys,
       Supplier<MpcCore> nativeCore,
-      PolicyGate policy,
+      LocalRules rules,
       SignerMetrics metrics,
       OutsideCounter counter,
       MeterRegistry registry) {
@@ -166,7 +162,7 @@ public class SignerConfiguration {
         dataKeys,
         nativeCore,
         new SignalAccess(properties, registry),
-        policy,
+        rules,
         metrics,
         counter,
         Clock.systemUTC());

@@ -6,19 +6,23 @@ import io.coterie.platform.intent.Requester;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.policy.LocalRules;
 import io.coterie.signer.policy.PathPrefix;
 import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.storage.Backup;
 import io.coterie.trust.Glob;
+import io.coterie.trust.Member;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.PublicKey;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
@@ -61,7 +65,7 @@ public record SignerProperties(
 
   public SignerProperties {
     require(NAME.matcher(name).matches(), "name is not 1 to 63 of [a-z0-9-]");
-    require(partyId >= 1 && partyId <= 65_535, "party-id is not 1 to 65535");
+    require(partyId >= 1 && partyId <= Member.MAX_PARTY_ID, "party-id is not 1 to 65535");
     require(!drain.isNegative(), "drain is negative");
     requesters = List.copyOf(requesters);
   }
@@ -198,10 +202,11 @@ public record SignerProperties(
   }
 
   /**
-   * One requester. Everything that is not allowed is forbidden.
+   * One requester. Everything that is not allowed is forbidden, here or by the trust file.
    *
    * @param name as it writes it into {@code keyid}
-   * @param publicKeyFile PEM, Ed25519 or P-256
+   * @param publicKeyFile PEM, Ed25519 or P-256, which the trust file must have as its present key,
+   *     too; whichever that file gives it if not given
    * @param keys names or globs, for example {@code keys/treasury-*}
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
    *     bip340-secp256k1}
@@ -223,7 +228,7 @@ public record SignerProperties(
    */
   public record RequesterSettings(
       String name,
-      Path publicKeyFile,
+      @Nullable Path publicKeyFile,
       List<String> keys,
       @DefaultValue("bls12381") List<String> schemes,
       @DefaultValue("false") boolean mayCreateKeys,
@@ -246,13 +251,21 @@ public record SignerProperties(
       @DefaultValue("after-deadline") RequesterRule.Lapse lapse) {
 
     public RequesterSettings {
+      require(Requester.isName(name), "a requester's name is not 1 to 63 of [a-z0-9._-]");
       require(!keys.isEmpty(), "requester " + name + " has no keys");
       require(maxMessageBytes > 0, "requester " + name + ": max-message-bytes is not positive");
     }
 
-    Requester requester() {
+    LocalRules.Local local() {
+      return new LocalRules.Local(pinned(), rule());
+    }
+
+    private Optional<PublicKey> pinned() {
+      if (publicKeyFile == null) {
+        return Optional.empty();
+      }
       try {
-        return Requester.of(name, Files.readString(publicKeyFile));
+        return Optional.of(Requester.of(name, Files.readString(publicKeyFile)).publicKey());
       } catch (IOException e) {
         throw new IllegalArgumentException(
             "requester " + name + ": cannot read " + publicKeyFile, e);

@@ -39,6 +39,9 @@ public final class PeerClocks implements AutoCloseable {
   /** Answers to one party at once, and a second. */
   private static final int BURST = 4;
 
+  /** Answers of one party that are verified at once, and one a second after that. */
+  private static final int HEARD_BURST = 8;
+
   private final PartyNetwork network;
   private final UnaryOperator<ByteString> signature;
   private final WorkPool pool;
@@ -46,6 +49,11 @@ public final class PeerClocks implements AutoCloseable {
   private final RandomGenerator random;
   private final Map<Integer, Reading> readings = new ConcurrentHashMap<>();
   private final Map<Integer, Rate> answered = new ConcurrentHashMap<>();
+  private final Map<Integer, Rate> heard = new ConcurrentHashMap<>();
+
+  /** Where signatures are made and verified: the channel has one thread for all that comes. */
+  private final WorkPool.Lane lane;
+
   private final Future<?> asking;
 
   /** The last question, and when it was put: they change together. */
@@ -79,6 +87,7 @@ public final class PeerClocks implements AutoCloseable {
     this.pool = pool;
     this.clock = clock;
     this.random = random;
+    this.lane = pool.lane();
     this.asking = pool.every(PERIOD, this::ask);
   }
 
@@ -105,24 +114,30 @@ public final class PeerClocks implements AutoCloseable {
     if (sender.role() == Member.Role.PARTY
         && question.getChallenge().size() == ClockStatement.CHALLENGE_BYTES
         && answered.computeIfAbsent(sender.partyId(), _ -> new Rate(BURST, 1, now)).take(now)) {
-      ClockStatement says =
-          new ClockStatement(
-              network.roster().installation(),
-              network.self().partyId(),
-              sender.partyId(),
-              question.getChallenge(),
-              clock.millis());
-      network.send(
-          sender,
-          PartyMessage.newBuilder()
-              .setClockAnswer(
-                  ClockAnswer.newBuilder()
-                      .setChallenge(says.challenge())
-                      .setUnixMs(says.unixMs())
-                      .setSignature(signature.apply(says.statement())))
-              .build(),
-          null);
+      // It outlives the message that it came in.
+      ByteString challenge = ByteString.copyFrom(question.getChallenge().toByteArray());
+      lane.execute(() -> tell(sender, challenge));
     }
+  }
+
+  private void tell(Member asker, ByteString challenge) {
+    ClockStatement says =
+        new ClockStatement(
+            network.roster().installation(),
+            network.self().partyId(),
+            asker.partyId(),
+            challenge,
+            clock.millis());
+    network.send(
+        asker,
+        PartyMessage.newBuilder()
+            .setClockAnswer(
+                ClockAnswer.newBuilder()
+                    .setChallenge(says.challenge())
+                    .setUnixMs(says.unixMs())
+                    .setSignature(signature.apply(says.statement())))
+            .build(),
+        null);
   }
 
   /** A peer says what time it is there. */
@@ -134,22 +149,25 @@ public final class PeerClocks implements AutoCloseable {
         && !last.challenge().isEmpty()
         && answer.getChallenge().equals(last.challenge())
         && way <= LONGEST_WAY.toNanos()
-        && isSigned(sender, answer)) {
+        && heard.computeIfAbsent(sender.partyId(), _ -> new Rate(HEARD_BURST, 1, now)).take(now)) {
       long here = clock.millis() - Duration.ofNanos(way / 2).toMillis();
       // Far away is far away, however far: no overflow.
       long ahead = Math.clamp(answer.getUnixMs(), 0, Long.MAX_VALUE / 2) - here;
-      readings.put(sender.partyId(), new Reading(ahead, now));
+      ClockStatement says =
+          new ClockStatement(
+              network.roster().installation(),
+              sender.partyId(),
+              network.self().partyId(),
+              last.challenge(),
+              answer.getUnixMs());
+      ByteString signed = ByteString.copyFrom(answer.getSignature().toByteArray());
+      lane.execute(
+          () -> {
+            if (says.isSigned(signed, sender.evidenceKey())) {
+              readings.put(sender.partyId(), new Reading(ahead, now));
+            }
+          });
     }
-  }
-
-  private boolean isSigned(Member sender, ClockAnswer answer) {
-    return new ClockStatement(
-            network.roster().installation(),
-            sender.partyId(),
-            network.self().partyId(),
-            answer.getChallenge(),
-            answer.getUnixMs())
-        .isSigned(answer.getSignature(), sender.evidenceKey());
   }
 
   /**

@@ -10,6 +10,7 @@ import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.trust.Member;
 import java.util.HexFormat;
@@ -73,7 +74,7 @@ final class Audit {
     fields.put("reshare_epoch", Integer.toString(cancellation.reshareEpoch()));
     fields.put("request_id", cancellation.requestId());
     fields.put("cancel_digest", hex(cancellation.digest()));
-    return AuditEvent.of(cancellation.requester(), "receipt.give", kind, fields);
+    return AuditEvent.of(cancellation.requester(), AuditLog.RECEIPT, kind, fields);
   }
 
   /**

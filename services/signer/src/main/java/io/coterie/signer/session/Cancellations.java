@@ -6,6 +6,7 @@ import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.limit.Rate;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.custody.v1.Receipt;
@@ -210,10 +211,6 @@ final class Cancellations {
         !witnesses.mayHaveForgotten(cancellation.requestId()),
         RefusalReason.REFUSAL_REASON_NOT_READY,
         "this party has just started, and asks the others first what it has done");
-    RefusedException.unless(
-        disk.mayTake(cancellation.requester()),
-        RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-        DISK_TAKEN);
     return cancellation;
   }
 
@@ -240,19 +237,26 @@ final class Cancellations {
     }
     String account = cancellation.requester();
     long bytes = DiskShares.sessionBytes(cancellation.envelope().getSerializedSize());
+    SessionId over = standing instanceof Standing.Over(var session) ? session : null;
     if (!disk.take(account, bytes)) {
-      refuse(
-          coordinator,
-          cancellation.digest(),
-          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-          DISK_TAKEN);
+      // An answer that is on disk needs no room.
+      ledger
+          .neverAlready(cancellation.requester(), cancellation.requestId(), over)
+          .ifPresentOrElse(
+              answer -> answer(coordinator, cancellation, standing, answer, null),
+              () ->
+                  refuse(
+                      coordinator,
+                      cancellation.digest(),
+                      RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+                      DISK_TAKEN));
       return;
     }
     ledger
         .never(
             cancellation.requester(),
             cancellation.requestId(),
-            standing instanceof Standing.Over(var session) ? session : null,
+            over,
             cancellation.envelope().toByteString(),
             cancellation.digest(),
             Audit.never(cancellation, coordinator))

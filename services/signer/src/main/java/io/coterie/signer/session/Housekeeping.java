@@ -12,6 +12,7 @@ import io.coterie.signer.share.KeyShareStore;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,6 +38,12 @@ final class Housekeeping implements AutoCloseable {
 
   /** Work that reads the disk now and then. */
   private final WorkPool.Lane disk;
+
+  /** The counter outside the store, whose volume may hang: it keeps back nothing else. */
+  private final WorkPool.Lane outside;
+
+  /** Whether the counter has not come back yet. */
+  private final AtomicBoolean noting = new AtomicBoolean();
 
   private final Future<?> ticking;
 
@@ -71,6 +78,7 @@ final class Housekeeping implements AutoCloseable {
     this.pool = pool;
     this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
+    this.outside = pool.lane();
     this.ticking = pool.every(TICK, this::tick);
   }
 
@@ -82,7 +90,9 @@ final class Housekeeping implements AutoCloseable {
       activation.tick(now);
       disk.execute(shares::housekeep);
       disk.execute(room::look);
-      disk.execute(claims::noteOutside);
+      if (noting.compareAndSet(false, true)) {
+        outside.execute(this::note);
+      }
       witnesses.tick();
       leaveHeld();
       if (now - forgotNanos >= FORGET.toNanos()) {
@@ -92,6 +102,14 @@ final class Housekeeping implements AutoCloseable {
       }
     } catch (RuntimeException e) {
       log.error("this party's housekeeping failed", e);
+    }
+  }
+
+  private void note() {
+    try {
+      claims.noteOutside();
+    } finally {
+      noting.set(false);
     }
   }
 

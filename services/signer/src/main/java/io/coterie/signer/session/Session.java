@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.LogScope;
 import io.coterie.platform.telemetry.TraceContext;
@@ -73,6 +74,12 @@ final class Session {
 
   /** Messages that came meanwhile. */
   final List<EarlyEnvelopes.Arrived> unheard = new ArrayList<>();
+
+  /** Whether its claim is on the way to the disk. */
+  boolean claiming;
+
+  /** How it ended while its claim was on the way, if that is not on record. */
+  @Nullable AuditEvent unrecordedEnd;
 
   /** Whether its claim is on disk. */
   boolean claimed;

@@ -204,6 +204,7 @@ final class SessionOpening {
     }
     Operation operation = session.operation();
     ClaimLedger.Binding binding = operation.binding(session.firstStep).orElse(null);
+    session.claiming = true;
     claims
         .sessions()
         .claim(session, binding, operation.instead(), begun.payload())
@@ -219,6 +220,7 @@ final class SessionOpening {
       ClaimLedger.@Nullable Outcome outcome,
       @Nullable Throwable failure) {
     session.untilClaimed.close();
+    session.claiming = false;
     if (outcome == ClaimLedger.Outcome.CLAIMED) {
       session.claimed = true;
       session.multiplying = session.plan().protocol().multiplies();
@@ -228,6 +230,9 @@ final class SessionOpening {
       }
     }
     if (!SessionLifecycle.allows(session.state, Event.CLAIMED)) {
+      if (session.claimed) {
+        accounts.records().claimedAfterEnd(session);
+      }
       accounts.refusals().ended(session); // cancelled or too late meanwhile
       return;
     }

@@ -79,14 +79,25 @@ final class SessionRecords {
             : session.state == State.ABORTED && abort != null
                 ? Audit.aborted(plan, session.coordinator, cause, abort)
                 : Audit.ended(plan, session.coordinator, session.state.label(), cause, result);
-    if (session.state == State.REFUSED) {
-      refusal(plan == null ? end : Audit.withDetail(end, session.refusal));
-    } else if (!session.claimed) {
+    if (session.state == State.REFUSED && plan != null) {
+      end = Audit.withDetail(end, session.refusal);
+    }
+    if (session.state == State.REFUSED || !session.claimed) {
       // Its record counts for nobody on the disk, and a coordinator can have any number of them.
-      refusal(end);
+      if (!refusal(end) && session.claiming) {
+        session.unrecordedEnd = end;
+      }
     } else if (event != Event.PRESIGNED) {
       // A presignature signs nothing; the signature that uses it is on record.
       audit.record(end);
+    }
+  }
+
+  /** The claim of a session that had ended meanwhile is on disk, and with it that it began. */
+  void claimedAfterEnd(Session session) {
+    if (session.unrecordedEnd != null) {
+      audit.record(session.unrecordedEnd);
+      session.unrecordedEnd = null;
     }
   }
 
@@ -147,11 +158,13 @@ final class SessionRecords {
     audit.record(Audit.aborted(plan, session.coordinator, label(abort.getCause()), abort));
   }
 
-  private void refusal(AuditEvent refusal) {
+  /** Whether it is recorded by itself, and not only counted. */
+  private boolean refusal(AuditEvent refusal) {
     long unrecorded = refusals.next(nanos.getAsLong());
     if (unrecorded >= 0) {
       audit.record(Audit.after(refusal, unrecorded));
       log.info("{} {}: {}", refusal.action(), refusal.outcome(), refusal.fields());
     }
+    return unrecorded >= 0;
   }
 }

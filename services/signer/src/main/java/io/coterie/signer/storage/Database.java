@@ -35,6 +35,9 @@ final class Database implements AutoCloseable {
   private final Connection connection;
   private final Map<String, PreparedStatement> statements = new HashMap<>();
 
+  /** Whether there may be no transaction: a statement would be on disk by itself then. */
+  private boolean uncertain;
+
   private Database(Connection connection) {
     this.connection = connection;
   }
@@ -212,19 +215,50 @@ final class Database implements AutoCloseable {
     }
   }
 
+  /**
+   * To be called before the first statement of a transaction.
+   *
+   * @throws SQLException if there is none and none can be begun: then nothing may be written
+   */
+  void requireTransaction() throws SQLException {
+    if (uncertain) {
+      rollback();
+    }
+  }
+
   void commit() throws SQLException {
     connection.commit();
   }
 
+  /**
+   * Undoes the transaction and begins another one.
+   *
+   * @throws SQLException if there may be none now
+   */
   void rollback() throws SQLException {
-    connection.rollback();
+    uncertain = true;
+    forgetStatements();
+    try {
+      connection.rollback();
+    } catch (SQLException e) {
+      // SQLite has undone it by itself, as on a full disk; then the driver has begun no other one.
+      execute("BEGIN IMMEDIATE");
+    }
+    uncertain = false;
+  }
+
+  /** To be called after an error: the driver gives up the statement that had it. */
+  void forgetStatements() throws SQLException {
+    List<PreparedStatement> all = List.copyOf(statements.values());
+    statements.clear();
+    for (PreparedStatement statement : all) {
+      statement.close();
+    }
   }
 
   @Override
   public void close() throws SQLException {
-    for (PreparedStatement statement : statements.values()) {
-      statement.close();
-    }
+    forgetStatements();
     connection.close();
   }
 }

@@ -241,6 +241,7 @@ final class GroupCommit implements AutoCloseable {
   private @Nullable Throwable tryCommit(List<Waiting<?>> batch) {
     long began = runner.nanos();
     try {
+      database.requireTransaction();
       for (Waiting<?> waiting : batch) {
         waiting.run(database);
       }

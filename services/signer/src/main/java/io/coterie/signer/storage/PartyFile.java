@@ -149,6 +149,9 @@ final class PartyFile implements AutoCloseable {
       }
       try {
         return query.run(database);
+      } catch (SQLException e) {
+        database.forgetStatements();
+        throw e;
       } finally {
         readers.add(database);
       }

@@ -135,6 +135,10 @@ public final class SqliteAudit implements AuditLog {
 
   /** The trail's records, inside whatever transaction the connection is in. */
   private record Records(Database db) implements AuditStore {
+    /** For which the event's session is kept; else what the second parameter says. */
+    private static final String ACCOUNT =
+        "coalesce((SELECT account FROM claimed_session WHERE session_id = ?), ?)";
+
     private static final String COLUMNS =
         "sequence, time_ms, actor, action, outcome, fields, previous_hash, hash";
 
@@ -163,7 +167,11 @@ public final class SqliteAudit implements AuditLog {
         db.update(
             "INSERT INTO audit_record ("
                 + COLUMNS
-                + ", account, ran_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                + ", account, ran_ms) VALUES (?, ?, ?, ?, ?, ?, ?, ?, "
+                + ACCOUNT
+                + ", "
+                + SqliteLedger.RAN_MS
+                + ")",
             record.sequence(),
             record.time().toEpochMilli(),
             record.event().actor(),
@@ -172,26 +180,22 @@ public final class SqliteAudit implements AuditLog {
             JSON.writeValueAsString(record.event().fields()),
             record.previousHash(),
             record.hash(),
-            account(record.event()),
-            SqliteLedger.ran(db));
+            session(record.event()),
+            receiptOf(record.event()));
       } catch (SQLException e) {
         throw new StoreException("an audit record could not be written", e);
       }
     }
 
-    /** The account for which the session of an event is kept; nobody's if none was claimed. */
-    private String account(AuditEvent event) throws SQLException {
+    /** Equal to no session id, if the event has none. */
+    private static byte[] session(AuditEvent event) {
       String session = event.fields().get("session_id");
-      if (session == null) {
-        return ClaimLedger.NOBODY;
-      }
-      try (ResultSet row =
-          db.statement(
-                  "SELECT account FROM claimed_session WHERE session_id = ?",
-                  HexFormat.of().parseHex(session))
-              .executeQuery()) {
-        return row.next() ? row.getString(1) : ClaimLedger.NOBODY;
-      }
+      return session == null ? new byte[0] : HexFormat.of().parseHex(session);
+    }
+
+    /** The requester that was given a receipt, whose intent asked for it; nobody otherwise. */
+    private static String receiptOf(AuditEvent event) {
+      return event.action().equals(AuditLog.RECEIPT) ? event.actor() : ClaimLedger.NOBODY;
     }
 
     @Override

@@ -17,6 +17,7 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.jspecify.annotations.Nullable;
@@ -265,15 +266,9 @@ final class SqliteClaims implements ClaimLedger {
     return file.writer()
         .submit(
             db -> {
-              if (SqliteLedger.isFenced(db, requestId) || SqliteLedger.isOfBefore(db, requestId)) {
-                return new Never.Forgotten();
-              }
-              Request known = request(db, requester, requestId);
-              if (known != null && known.never()) {
-                return new Never.Said(false);
-              }
-              if (known != null && !isBoundTo(db, requester, requestId, over)) {
-                return new Never.Claimed(ByteString.copyFrom(known.digest()));
+              Never already = already(db, requester, requestId, over);
+              if (already != null) {
+                return already;
               }
               db.update(
                   "INSERT INTO claimed_request (requester, request_id, intent_digest, never)"
@@ -289,6 +284,27 @@ final class SqliteClaims implements ClaimLedger {
               audit.append(db, said);
               return new Never.Said(true);
             });
+  }
+
+  @Override
+  public Optional<Never> neverAlready(
+      String requester, String requestId, @Nullable SessionId over) {
+    return file.read(db -> Optional.ofNullable(already(db, requester, requestId, over)));
+  }
+
+  private static @Nullable Never already(
+      Database db, String requester, String requestId, @Nullable SessionId over)
+      throws SQLException {
+    if (SqliteLedger.isFenced(db, requestId) || SqliteLedger.isOfBefore(db, requestId)) {
+      return new Never.Forgotten();
+    }
+    Request known = request(db, requester, requestId);
+    if (known != null && known.never()) {
+      return new Never.Said(false);
+    }
+    return known != null && !isBoundTo(db, requester, requestId, over)
+        ? new Never.Claimed(ByteString.copyFrom(known.digest()))
+        : null;
   }
 
   /** Whether a request is bound to a session; to none if that is null. */
@@ -308,10 +324,10 @@ final class SqliteClaims implements ClaimLedger {
   private static void keep(Database db, byte[] digest, String account, ByteString signedIntent)
       throws SQLException {
     db.update(
-        "INSERT INTO kept_intent (intent_digest, ran_ms, account, signed_intent)"
-            + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+        "INSERT INTO kept_intent (intent_digest, ran_ms, account, signed_intent) VALUES (?, "
+            + SqliteLedger.RAN_MS
+            + ", ?, ?) ON CONFLICT DO NOTHING",
         digest,
-        SqliteLedger.ran(db),
         account,
         signedIntent.toByteArray());
   }
@@ -486,12 +502,13 @@ final class SqliteClaims implements ClaimLedger {
       throws SQLException {
     return db.update(
             "INSERT INTO claimed_session (session_id, requester, request_id, account, ran_ms)"
-                + " VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                + " VALUES (?, ?, ?, ?, "
+                + SqliteLedger.RAN_MS
+                + ") ON CONFLICT DO NOTHING",
             session.bytes().toByteArray(),
             requester,
             requestId,
-            account,
-            SqliteLedger.ran(db))
+            account)
         == 1;
   }
 

@@ -16,6 +16,9 @@ import java.util.random.RandomGenerator;
  * last.
  */
 final class SqliteLedger {
+  /** For how long processes have run with this file: the time of records, in ms. An expression. */
+  static final String RAN_MS = "coalesce((SELECT ran_ms FROM ledger_time), 0)";
+
   private final RandomGenerator random;
   private final AtomicReference<LedgerPosition> position =
       new AtomicReference<>(LedgerPosition.NONE);
@@ -75,9 +78,9 @@ final class SqliteLedger {
         db.count("SELECT coalesce((SELECT reached_ms FROM ledger_time), 0)"));
   }
 
-  /** For how long processes have run with this file: the time of records, in ms. */
+  /** See {@link #RAN_MS}. */
   static long ran(Database db) throws SQLException {
-    return db.count("SELECT coalesce((SELECT ran_ms FROM ledger_time), 0)");
+    return db.count("SELECT " + RAN_MS);
   }
 
   /** One more start; the position is known when it is on disk. */

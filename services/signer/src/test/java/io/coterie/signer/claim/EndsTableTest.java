@@ -20,6 +20,8 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
 import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -29,10 +31,12 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.CompletionStage;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -282,6 +286,71 @@ class EndsTableTest {
       int t, int n, int c) {
     assertThat(twoByLapse(t, n, false)).isEqualTo(t < n);
     assertThat(twoByLapse(t, n, true)).isEqualTo(2 * t <= n);
+  }
+
+  /** Whether liars and a lapse together get two signatures, beside what either gets alone. */
+  private static boolean twoByBoth(int t, int n, int c, boolean strict) {
+    for (Set<Integer> first : sets(t, n)) {
+      for (int missing : first) {
+        for (Set<Integer> second : sets(t, n)) {
+          World world = new World(n, c);
+          if (world.signs(1, first, 1, strict)) {
+            world.lapse(1, missing);
+            world.decline(1, first);
+            if (world.signs(2, second, 1, strict)) {
+              return true;
+            }
+          }
+        }
+      }
+    }
+    return false;
+  }
+
+  @ParameterizedTest(name = "{0} of {1}, {2} corrupt")
+  @MethodSource("rows")
+  void without_lapse_a_liar_and_messaging_together_get_no_more_than_the_liar(int t, int n, int c) {
+    assertThat(twoByBoth(t, n, c, true)).isEqualTo(2 * t - n <= c);
+    assertThat(twoByBoth(t, n, c, false)).isEqualTo(c > 0 || t < n);
+  }
+
+  /** A row of the page says what the rows here do. */
+  @Test
+  void the_page_says_what_is_played_here() throws Exception {
+    Map<String, String> played = new TreeMap<>();
+    rows()
+        .map(Arguments::get)
+        .forEach(
+            row -> {
+              int t = (Integer) row[0];
+              int n = (Integer) row[1];
+              int c = (Integer) row[2];
+              boolean one = !twoSignatures(t, n, c, false);
+              boolean lapse = twoByLapse(t, n, false);
+              boolean strict = !twoSignatures(t, n, c, true) && !twoByBoth(t, n, c, true);
+              played.put(
+                  t + " of " + n + ", " + c,
+                  String.join(
+                      " | ",
+                      one ? lapse ? "yes, without messaging" : "yes" : "no",
+                      strict ? "yes" : "no",
+                      twoIntents(t, n, c) ? "no" : "yes",
+                      "" + (n - t + 1 + c)));
+            });
+    String page = Files.readString(Path.of("../../docs/threat-model.md"));
+    Map<String, String> written = new TreeMap<>();
+    Pattern.compile("(?m)^\\| (\\d of \\d) \\| ([\\d, ]+) \\| (.*) \\| ([\\d, ]+) \\|$")
+        .matcher(page)
+        .results()
+        .forEach(
+            row -> {
+              String[] corrupt = row.group(2).split(", ");
+              String[] receipts = row.group(4).split(", ");
+              for (int i = 0; i < corrupt.length; i++) {
+                written.put(row.group(1) + ", " + corrupt[i], row.group(3) + " | " + receipts[i]);
+              }
+            });
+    assertThat(written).isEqualTo(played);
   }
 
   /**

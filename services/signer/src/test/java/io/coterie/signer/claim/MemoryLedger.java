@@ -11,11 +11,13 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** A claim ledger in memory: it grants claims at once, or when the test says so. */
@@ -258,23 +260,33 @@ public class MemoryLedger implements ClaimLedger {
       ByteString cancellation,
       ByteString digest,
       AuditEvent said) {
+    Never already = neverAlready(requester, requestId, over).orElse(null);
+    if (already != null) {
+      return CompletableFuture.completedFuture(already);
+    }
     Request request = new Request(requester, requestId);
-    if (requestId.compareTo(fence) < 0) {
-      return CompletableFuture.completedFuture(new Never.Forgotten());
-    }
-    if (never.contains(request)) {
-      return CompletableFuture.completedFuture(new Never.Said(false));
-    }
-    ByteString claimedFor = digests.get(request);
-    Binding binding = bound.get(request);
-    if (claimedFor != null
-        && (binding == null || over == null || !binding.session().equals(over))) {
-      return CompletableFuture.completedFuture(new Never.Claimed(claimedFor));
-    }
     never.add(request);
     bound.remove(request);
     accepted.add(said);
     return CompletableFuture.completedFuture(new Never.Said(true));
+  }
+
+  @Override
+  public synchronized Optional<Never> neverAlready(
+      String requester, String requestId, @Nullable SessionId over) {
+    Request request = new Request(requester, requestId);
+    if (requestId.compareTo(fence) < 0) {
+      return Optional.of(new Never.Forgotten());
+    }
+    if (never.contains(request)) {
+      return Optional.of(new Never.Said(false));
+    }
+    ByteString claimedFor = digests.get(request);
+    Binding binding = bound.get(request);
+    boolean givesWay = binding != null && over != null && binding.session().equals(over);
+    return claimedFor != null && !givesWay
+        ? Optional.of(new Never.Claimed(claimedFor))
+        : Optional.empty();
   }
 
   @Override
@@ -291,9 +303,16 @@ public class MemoryLedger implements ClaimLedger {
     return new Room(kept, diskBytes, fileBytes, minFreeBytes);
   }
 
+  /** The counter outside; it comes back when this is complete. */
+  public volatile CompletableFuture<Void> outside = CompletableFuture.completedFuture(null);
+
+  /** How often it was to follow. */
+  public final AtomicInteger noted = new AtomicInteger();
+
   @Override
   public void noteOutside() {
-    // Nothing is outside.
+    noted.incrementAndGet();
+    outside.join();
   }
 
   @Override

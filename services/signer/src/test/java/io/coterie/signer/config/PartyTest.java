@@ -8,15 +8,17 @@ import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.platform.unseal.UnsealException;
-import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.Installation;
 import io.coterie.signer.MemoryNetwork;
 import io.coterie.signer.RootOwner;
 import io.coterie.signer.claim.OutsideCounter;
-import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.policy.LocalRules;
+import io.coterie.signer.policy.RequesterRule;
+import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.SignedTrust;
@@ -28,7 +30,9 @@ import java.time.Clock;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
@@ -96,6 +100,7 @@ class PartyTest {
   }
 
   private OutsideCounter counter = OutsideCounter.NONE;
+  private LocalRules rules = new LocalRules(Map.of());
 
   private Party start() {
     party =
@@ -104,9 +109,7 @@ class PartyTest {
             () -> dataKeys.dataKey(),
             NativeMpcCore::load,
             access,
-            _ -> {
-              throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, "all");
-            },
+            rules,
             new SignerMetrics(meters, "alpha", "here"),
             counter,
             Clock.systemUTC());
@@ -296,6 +299,31 @@ class PartyTest {
     awaitPhase("READY");
     assertThat(party.health().getStatus()).isEqualTo(Status.OUT_OF_SERVICE);
     assertThat(party.health().getDetails().get("disk").toString()).contains("enlarge the volume");
+  }
+
+  @Test
+  void a_requester_that_the_trust_file_does_not_name_is_shown_in_health() {
+    RequesterRule rule =
+        new RequesterRule(
+            List.of(new Glob("*")),
+            Set.of(),
+            false,
+            false,
+            false,
+            new ShareFloor(2, 2, Set.of()),
+            Set.of(),
+            List.of(),
+            List.of(),
+            1,
+            RequesterRule.Lapse.AFTER_DEADLINE);
+    rules = new LocalRules(Map.of("wallet", new LocalRules.Local(Optional.empty(), rule)));
+    start();
+    awaitPhase("WAITING_FOR_ROSTER");
+    writeRoster(access.entry.get());
+    awaitPhase("READY");
+    assertThat(party.health().getStatus()).isEqualTo(Status.UP);
+    assertThat(party.health().getDetails().get("requesters").toString())
+        .contains("the trust file does not name requester wallet");
   }
 
   private double holds(String scope, String cause) {

@@ -40,13 +40,19 @@ class PeerClocksTest {
   private final List<PartyMessage> sent = new ArrayList<>();
   private final List<Collection<Member>> to = new ArrayList<>();
   private Duration passed = Duration.ZERO;
+  private boolean inLane;
   private final PeerClocks clocks =
       new PeerClocks(
           new Net(),
-          statement -> TestEvidence.sign(1, statement),
+          this::signed,
           new Pool(),
           (InstantSource) () -> HERE.plus(passed),
           new Random(1));
+
+  private ByteString signed(ByteString statement) {
+    assertThat(inLane).as("the channel's thread signs nothing").isTrue();
+    return TestEvidence.sign(1, statement);
+  }
 
   private static Member member(String name, Member.Role role, int id) {
     return new Member(
@@ -97,7 +103,19 @@ class PeerClocksTest {
   private final class Pool implements WorkPool {
     @Override
     public Lane lane() {
-      throw new AssertionError("clocks only ask every so often");
+      return new Lane() {
+        @Override
+        public void execute(Runnable task) {
+          inLane = true;
+          task.run();
+          inLane = false;
+        }
+
+        @Override
+        public void priority(Priority now) {
+          throw new AssertionError("clocks are urgent: an answer that lies is a wrong reading");
+        }
+      };
     }
 
     @Override
@@ -240,6 +258,22 @@ class PeerClocksTest {
     clocks.answered(peers.getFirst(), signed(0, "staging", 1, lastChallenge(), 5));
     clocks.answered(peers.getFirst(), signed(0, "test", 3, lastChallenge(), 5));
     assertThat(clocks.ahead()).isEqualTo(Duration.ZERO);
+    clocks.answered(peers.getFirst(), good);
+    assertThat(clocks.isApart()).isTrue();
+  }
+
+  @Test
+  void a_peer_that_floods_with_answers_has_only_some_verified_and_keeps_no_other_from_it() {
+    peers.removeLast();
+    clocks.ask();
+    ClockAnswer good = signed(0, "test", 1, lastChallenge(), 5);
+    for (int i = 0; i < 100; i++) {
+      clocks.answered(peers.getFirst(), good.toBuilder().setUnixMs(6).build());
+    }
+    clocks.answered(peers.getFirst(), good);
+    says(1, lastChallenge(), 5);
+    assertThat(clocks.isApart()).as("one of two says so").isFalse();
+    pass(Duration.ofSeconds(1));
     clocks.answered(peers.getFirst(), good);
     assertThat(clocks.isApart()).isTrue();
   }

@@ -23,6 +23,8 @@ import io.coterie.trust.Member;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -395,6 +397,43 @@ abstract class BoundSigningTest extends SessionFixture {
     driver().onOrder(other, bytes, null);
     awaitSent("a refusal", m -> m.getReport().hasRefused());
     assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
+  }
+
+  /** However many refusals were recorded before: its order is on record. */
+  @Test
+  void session_that_ended_while_it_was_claimed_has_its_end_on_record() {
+    limits =
+        new SessionLimits(64, 64, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    start();
+    ecdsaKey();
+    for (int i = 0; i < RefusalRate.BURST + 100; i++) {
+      driver().onOrder(coordinator, ByteString.copyFromUtf8("no order " + i), null);
+    }
+    Installation.until("all were refused", () -> watch.ended.size() >= RefusalRate.BURST + 100);
+    ledger.held = true;
+    List<SessionId> sessions = new ArrayList<>();
+    for (int i = 0; i < 8; i++) {
+      sessions.add(give(ecdsaSigning(ecdsaIntent())));
+    }
+    Installation.until("all claim", () -> ledger.waiting.size() == sessions.size());
+    time.pass(Duration.ofSeconds(31));
+    Installation.until(
+        "all ended",
+        () ->
+            watch.ended.stream().filter("ecdsa_sign timed_out none"::equals).count()
+                == sessions.size());
+    // More than the rate lets through, unless this takes as many seconds.
+    ledger.waiting.forEach(waiting -> waiting.complete(ClaimLedger.Outcome.CLAIMED));
+    Installation.until(
+        "each is on record once", () -> sessions.stream().allMatch(s -> endsOnRecord(s) == 1));
+  }
+
+  private long endsOnRecord(SessionId session) {
+    String id = HexFormat.of().formatHex(session.bytes().toByteArray());
+    return audit.stream()
+        .filter(event -> event.action().equals("session.end"))
+        .filter(event -> id.equals(event.fields().get("session_id")))
+        .count();
   }
 
   /** Its word ends the session while the claim is on the way to the disk. */

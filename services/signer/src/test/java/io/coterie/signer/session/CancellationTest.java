@@ -267,6 +267,26 @@ class CancellationTest extends SessionFixture {
   }
 
   @Test
+  void a_requester_without_room_hears_what_needs_none() {
+    ecdsaKey();
+    SigningIntent.Builder signed = ecdsaIntent();
+    SigningIntent.Builder cancelled = ecdsaIntent();
+    SessionId session = SessionId.ofOrder(given(signed));
+    plays(bravo, session, 3, 3);
+    awaitEnded("ecdsa_sign completed none");
+    requireNever(cancelled);
+    ledger.kept.put("wallet", 7_000_000L);
+    ledger.diskBytes = 1_000_000;
+    Installation.until(
+        "the disk was looked at",
+        () ->
+            answer(cancel(ecdsaIntent())).getRefused().getReason()
+                == RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED);
+    requireNever(cancelled);
+    assertThat(receipt(answer(cancel(signed))).getKind()).isEqualTo(Receipt.Kind.SIGNED);
+  }
+
+  @Test
   void a_party_that_may_have_forgotten_says_so() {
     ecdsaKey();
     ledger.fence = RequestId.first(Instant.now().plusSeconds(3600));

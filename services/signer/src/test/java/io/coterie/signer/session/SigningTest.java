@@ -19,6 +19,7 @@ import io.coterie.signer.share.KeyShare;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /**
@@ -289,6 +290,31 @@ abstract class SigningTest extends SessionFixture {
     awaitEnded("bls_sign cancelled none");
     ledger.held = false;
     signs_alone();
+  }
+
+  /** The volume of the counter outside the store may hang; the disk is looked at all the same. */
+  @Test
+  void a_counter_that_hangs_keeps_nothing_else_back() {
+    ecdsaKey();
+    CompletableFuture<Void> hangs = new CompletableFuture<>();
+    ledger.outside = hangs;
+    int before = ledger.noted.get();
+    Installation.until("it hangs", () -> ledger.noted.get() > before);
+    try {
+      ledger.kept.put("wallet", 7_000_000L);
+      ledger.diskBytes = 1_000_000;
+      Installation.until(
+          "the disk was looked at",
+          () -> {
+            SessionId next = give(with(bravo, ecdsaIntent()));
+            boolean refused = awaitEndOrReport(next);
+            driver().onCancel(coordinator, next);
+            return refused && awaitReport(next).getRefused().getDetail().contains("disk");
+          });
+      assertThat(ledger.noted.get()).as("asked once").isEqualTo(before + 1);
+    } finally {
+      hangs.complete(null);
+    }
   }
 
   @Test

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -134,6 +135,64 @@ class GroupCommitTest {
     assertThat(names()).isEmpty();
     assertThat(submit(put("b")).join()).isTrue();
     assertThat(names()).containsExactly("b");
+  }
+
+  /** SQLite undoes the transaction by itself then, and the driver does not know of it. */
+  @Test
+  void a_full_disk_fails_writes_and_leaves_nothing_of_them_and_there_are_transactions_afterwards()
+      throws Exception {
+    long pages = get(writer.submit(db -> db.count("PRAGMA page_count")));
+    get(writer.submit(db -> db.count("PRAGMA max_page_count = " + (pages + 64))));
+    int kept = 0;
+    while (written(large("large " + kept))) {
+      kept++;
+    }
+    assertThat(kept).isBetween(1, 64);
+    for (int i = 0; i < 3; i++) {
+      assertThat(written(large("more " + i))).isFalse();
+      assertThat(
+              written(
+                  db -> {
+                    put("half").run(db);
+                    return large("whole").run(db);
+                  }))
+          .isFalse();
+    }
+    assertThat(names()).hasSize(kept).doesNotContain("half");
+
+    get(writer.submit(db -> db.count("PRAGMA max_page_count = " + (pages + 1024))));
+    assertThat(written(large("more 0"))).isTrue();
+    assertThat(
+            written(
+                db -> {
+                  put("half").run(db);
+                  throw new SQLException("another error");
+                }))
+        .isFalse();
+    assertThat(written(put("small"))).isTrue();
+    assertThat(names()).hasSize(kept + 2).contains("more 0", "small");
+  }
+
+  private static GroupCommit.Write<Boolean> large(String name) {
+    return db ->
+        db.update(
+                "INSERT INTO party_secret (name, sealed, public) VALUES (?, ?, ?)",
+                name,
+                new byte[16 << 10],
+                new byte[0])
+            == 1;
+  }
+
+  private static <T> T get(CompletionStage<T> stage) {
+    return stage.toCompletableFuture().join();
+  }
+
+  private boolean written(GroupCommit.Write<Boolean> write) {
+    try {
+      return get(writer.submit(write));
+    } catch (CompletionException e) {
+      return false;
+    }
   }
 
   @Test

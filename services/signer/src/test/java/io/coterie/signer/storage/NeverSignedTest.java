@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Never;
@@ -221,10 +222,13 @@ class NeverSignedTest {
 
   @Test
   void the_word_is_audited_once_and_counts_as_disk_of_its_requester() {
+    long nobody = store.claims().room().keptBytes().getOrDefault(ClaimLedger.NOBODY, 0L);
     never(null);
     never(null);
     get(saying("keeper", ID, null));
     assertThat(audited()).isEqualTo(2);
-    assertThat(store.claims().room().keptBytes()).containsKeys("wallet");
+    Map<String, Long> kept = store.claims().room().keptBytes();
+    assertThat(kept.get("keeper")).as("request and audit record").isGreaterThan(400);
+    assertThat(kept.getOrDefault(ClaimLedger.NOBODY, 0L)).isEqualTo(nobody);
   }
 }

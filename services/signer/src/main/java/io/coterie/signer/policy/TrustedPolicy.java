@@ -1,0 +1,86 @@
+package io.coterie.signer.policy;
+
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.trust.KeyRight;
+import io.coterie.trust.Trust;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+
+/** Admits what the signed trust file and this party's own rules both allow a requester. */
+public final class TrustedPolicy implements PolicyGate {
+  private final ConfiguredPolicy local;
+  private final Map<String, Trust.Requester> believed;
+  private final List<String> leftOut;
+
+  TrustedPolicy(
+      ConfiguredPolicy local, Map<String, Trust.Requester> believed, List<String> leftOut) {
+    this.local = local;
+    this.believed = Map.copyOf(believed);
+    this.leftOut = List.copyOf(leftOut);
+  }
+
+  /** Requesters of the configuration that the trust file does not bear out, in words. */
+  public List<String> leftOut() {
+    return leftOut;
+  }
+
+  @Override
+  public VerifiedIntent admit(SignedIntent signed) throws RefusedException {
+    VerifiedIntent intent = local.admit(signed);
+    String denial = denial(intent).orElse(null);
+    if (denial != null) {
+      throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, denial);
+    }
+    return intent;
+  }
+
+  @Override
+  public boolean isStrict(String requester) {
+    return local.isStrict(requester);
+  }
+
+  private Optional<String> denial(VerifiedIntent intent) {
+    Trust.Requester entry = Objects.requireNonNull(believed.get(intent.requester()));
+    if (!entry.mayAskFor(intent.key())) {
+      return Optional.of("the trust file does not let the requester use this key");
+    }
+    return switch (intent) {
+      case VerifiedIntent.Signing _, VerifiedIntent.Cancellation _ -> Optional.empty();
+      case VerifiedIntent.KeyCreation creation ->
+          denial(entry, KeyRight.CREATE, creation.threshold(), creation.parties().size());
+      case VerifiedIntent.KeyReshare reshare ->
+          denial(entry, KeyRight.RESHARE, reshare.threshold(), reshare.parties().size());
+      case VerifiedIntent.KeyRefresh _ -> denial(entry, KeyRight.REFRESH);
+    };
+  }
+
+  private static Optional<String> denial(
+      Trust.Requester entry, KeyRight right, int threshold, int parties) {
+    return denial(entry, right)
+        .or(
+            () ->
+                threshold < entry.minThreshold() || parties < entry.minParties()
+                    ? Optional.of(
+                        "the trust file lets the requester ask for no key that fewer than %d parties"
+                                .formatted(entry.minThreshold())
+                            + " can use or fewer than %d hold".formatted(entry.minParties()))
+                    : Optional.empty());
+  }
+
+  private static Optional<String> denial(Trust.Requester entry, KeyRight right) {
+    return entry.rights().contains(right)
+        ? Optional.empty()
+        : Optional.of(
+            switch (right) {
+              case CREATE -> "the trust file does not let the requester create keys";
+              case REFRESH -> "the trust file does not let the requester refresh keys";
+              case RESHARE -> "the trust file does not let the requester reshare keys";
+            });
+  }
+}
