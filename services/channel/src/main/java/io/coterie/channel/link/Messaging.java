@@ -255,6 +255,7 @@ public final class Messaging implements PreKeys.Service {
    * Sends one sealed message to one device. The answer's status is for the caller to judge.
    *
    * @param access the recipient's access key; without it the service is told who sends
+   * @param answered runs when the service has answered for the first time, whatever it said
    */
   public CompletableFuture<Response> sendOne(
       Mode mode,
@@ -262,7 +263,8 @@ public final class Messaging implements PreKeys.Service {
       @Nullable AccessKey access,
       int registrationId,
       byte[] sealed,
-      SecureChannel.SendOptions options) {
+      SecureChannel.SendOptions options,
+      Runnable answered) {
     byte[] body =
         ("{\"messages\":[{\"type\":6,\"destinationDeviceId\":"
                 + to.member().deviceId()
@@ -284,12 +286,14 @@ public final class Messaging implements PreKeys.Service {
       return repeated(
           List.of(to.member().aci()),
           body.length,
+          answered,
           () -> by.request(mode, "PUT", path, headers, body));
     }
     Link link = access == null ? authenticated : anonymous;
     return repeated(
         List.of(to.member().aci()),
         body.length,
+        answered,
         () -> link.request(mode, "PUT", path, headers, body));
   }
 
@@ -298,13 +302,15 @@ public final class Messaging implements PreKeys.Service {
    *
    * @param to accounts of all recipients
    * @param access their access keys
+   * @param answered runs when the service has answered for the first time, whatever it said
    */
   public CompletableFuture<Response> sendMany(
       Mode mode,
       List<UUID> to,
       List<AccessKey> access,
       byte[] sealed,
-      SecureChannel.SendOptions options) {
+      SecureChannel.SendOptions options,
+      Runnable answered) {
     byte[] key = new byte[AccessKey.BYTES];
     for (AccessKey one : access) {
       byte[] bytes = one.bytes();
@@ -320,7 +326,8 @@ public final class Messaging implements PreKeys.Service {
             + "&urgent=false&story=false";
     List<String> headers =
         headers("application/vnd.signal-messenger.mrm", key, options.traceparent());
-    return repeated(to, sealed.length, () -> anonymous.request(mode, "PUT", path, headers, sealed));
+    return repeated(
+        to, sealed.length, answered, () -> anonymous.request(mode, "PUT", path, headers, sealed));
   }
 
   private static List<String> headers(
@@ -350,6 +357,7 @@ public final class Messaging implements PreKeys.Service {
     return repeated(
         List.of(),
         body == null ? 0 : body.length,
+        () -> {},
         () -> link.request(mode, verb, path, headers, body));
   }
 
@@ -358,14 +366,15 @@ public final class Messaging implements PreKeys.Service {
    * take.
    */
   private CompletableFuture<Response> repeated(
-      List<UUID> to, int bytes, Supplier<CompletableFuture<Response>> request) {
+      List<UUID> to, int bytes, Runnable answered, Supplier<CompletableFuture<Response>> request) {
     long deadline = System.nanoTime() + config.timing().request().toNanos();
-    return attempt(to, bytes, request, deadline, 0);
+    return attempt(to, bytes, answered, request, deadline, 0);
   }
 
   private CompletableFuture<Response> attempt(
       List<UUID> to,
       int bytes,
+      Runnable answered,
       Supplier<CompletableFuture<Response>> request,
       long deadline,
       int attempt) {
@@ -373,6 +382,7 @@ public final class Messaging implements PreKeys.Service {
         .get()
         .thenCompose(
             response -> {
+              answered.run();
               if (response.status() != 429 && response.status() != 503) {
                 return CompletableFuture.completedFuture(response);
               }
@@ -382,7 +392,10 @@ public final class Messaging implements PreKeys.Service {
                 return CompletableFuture.completedFuture(response);
               }
               return later(
-                      to, bytes, pause, () -> attempt(to, bytes, request, deadline, attempt + 1))
+                      to,
+                      bytes,
+                      pause,
+                      () -> attempt(to, bytes, answered, request, deadline, attempt + 1))
                   .orElseGet(() -> CompletableFuture.completedFuture(response));
             });
   }

@@ -18,21 +18,45 @@ final class AnswerTimes {
 
   private final LongSupplier nanoTime;
 
-  /** When what is not answered was asked, in that order. */
+  /** Of which no answer has come, in the order in which they were put. */
   private final ArrayDeque<Question> open = new ArrayDeque<>();
 
   private long periodNanos;
   private long shortest = Long.MAX_VALUE;
   private long shortestBefore = Long.MAX_VALUE;
 
-  private static final class Question {
-    final long nanos;
+  /** Something that the service was asked. Ends once. */
+  final class Question {
+    private final long nanos = nanoTime.getAsLong();
+    private final AtomicBoolean ended = new AtomicBoolean();
+    private final Runnable then;
 
-    Question(long nanos) {
-      this.nanos = nanos;
+    private Question(Runnable then) {
+      this.then = then;
+    }
+
+    /** A response of the service has come, whatever it says. */
+    void answered() {
+      if (ended.compareAndSet(false, true)) {
+        answer(this);
+        then.run();
+      }
+    }
+
+    /** Nothing is asked of the service any more, or for now. Says nothing about its times. */
+    void end() {
+      if (ended.compareAndSet(false, true)) {
+        remove(this);
+        then.run();
+      }
     }
   }
 
+  /**
+   * Nothing was asked.
+   *
+   * @param nanoTime monotonic clock, ns
+   */
   AnswerTimes(LongSupplier nanoTime) {
     this.nanoTime = nanoTime;
     this.periodNanos = nanoTime.getAsLong();
@@ -41,36 +65,41 @@ final class AnswerTimes {
   /**
    * Something is asked now.
    *
-   * @param then runs after the answer
-   * @return to be run when the answer has come; does nothing a second time
+   * @param then runs when that has ended
    */
-  Runnable asked(Runnable then) {
-    Question question = new Question(nanoTime.getAsLong());
+  Question ask(Runnable then) {
+    Question question = new Question(then);
     synchronized (this) {
       open.add(question);
     }
-    AtomicBoolean answered = new AtomicBoolean();
-    return () -> {
-      if (answered.compareAndSet(false, true)) {
-        answered(question);
-        then.run();
-      }
-    };
+    return question;
   }
 
-  private synchronized void answered(Question question) {
+  /** The service answers again, so nothing that was asked before is late any more. */
+  private synchronized void answer(Question question) {
+    if (open.contains(question)) {
+      while (open.remove() != question) {}
+    }
+    roll();
+    shortest = Math.min(shortest, nanoTime.getAsLong() - question.nanos);
+  }
+
+  private synchronized void remove(Question question) {
     open.remove(question);
-    long now = nanoTime.getAsLong();
-    if (now - periodNanos > PERIOD_NANOS) {
-      periodNanos = now;
-      shortestBefore = shortest;
+  }
+
+  private void roll() {
+    long past = nanoTime.getAsLong() - periodNanos;
+    if (past > PERIOD_NANOS) {
+      periodNanos += past;
+      shortestBefore = past > 2 * PERIOD_NANOS ? Long.MAX_VALUE : shortest;
       shortest = Long.MAX_VALUE;
     }
-    shortest = Math.min(shortest, now - question.nanos);
   }
 
-  /** Whether an answer is late. None is as long as none has come. */
+  /** Whether an answer is late. None is as long as it is not known how long answers take. */
   synchronized boolean late() {
+    roll();
     Question oldest = open.peek();
     long usual = Math.min(shortest, shortestBefore);
     return oldest != null

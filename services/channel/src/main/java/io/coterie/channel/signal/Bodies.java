@@ -47,15 +47,10 @@ final class Bodies {
     if (fitsOneFrame(body)) {
       byte[] copy = body.clone();
       return wiping(
-          List.of(copy),
-          ready.thenCompose(
-              done -> broadcasts.send(mode, exchange.senderKey(), to, copy, options)));
+          List.of(copy), ready.thenCompose(done -> broadcasts.send(mode, to, copy, options)));
     }
     List<byte[]> frames = chunks(true, body);
-    return wiping(
-        frames,
-        ready.thenCompose(
-            done -> broadcasts.send(mode, exchange.senderKey(), to, frames, options)));
+    return wiping(frames, ready.thenCompose(done -> broadcasts.send(mode, to, frames, options)));
   }
 
   private CompletableFuture<Void> oneAfterAnother(

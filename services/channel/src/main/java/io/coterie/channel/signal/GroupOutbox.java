@@ -20,6 +20,7 @@ import java.util.Optional;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Supplier;
 import org.signal.libsignal.metadata.SealedSessionCipher;
 import org.signal.libsignal.metadata.protocol.UnidentifiedSenderMessageContent;
 import org.signal.libsignal.protocol.InvalidKeyException;
@@ -39,6 +40,10 @@ final class GroupOutbox {
   private final ProtocolStore store;
   private final Messaging messaging;
   private final Outbox outbox;
+
+  /** The own sender key in use: asked when a message leaves, because it may have waited. */
+  private final Supplier<OwnSenderKey> senderKey;
+
   private final SignalProtocolAddress self;
   private final SealedSessionCipher sealing;
   private final ChannelConfig.Timing timing;
@@ -51,14 +56,14 @@ final class GroupOutbox {
 
   private final Group sender = new Group();
 
-  /** Where a frame goes, and under which sender key. */
-  private record Destination(Mode mode, OwnSenderKey key, List<Peer> peers) {}
+  /** Where a frame goes. */
+  private record Destination(Mode mode, List<Peer> peers) {}
 
   private final class Group implements SendQueue.Sender<Destination> {
     @Override
     public CompletableFuture<Void> send(
-        Destination to, byte[] frame, SendOptions options, Runnable answered) {
-      return group(to, frame, options, answered);
+        Destination to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
+      return group(to, frame, options, question);
     }
 
     @Override
@@ -71,6 +76,7 @@ final class GroupOutbox {
       ProtocolStore store,
       Messaging messaging,
       Outbox outbox,
+      Supplier<OwnSenderKey> senderKey,
       Member self,
       ChannelConfig config,
       Executor pool,
@@ -78,6 +84,7 @@ final class GroupOutbox {
     this.store = store;
     this.messaging = messaging;
     this.outbox = outbox;
+    this.senderKey = senderKey;
     this.self = ProtocolStore.address(self);
     this.sealing = new SealedSessionCipher(store, self.aci(), null, self.deviceId());
     this.timing = config.timing();
@@ -92,8 +99,8 @@ final class GroupOutbox {
    * @return completes when the messaging service has accepted all of them for all peers
    */
   CompletableFuture<Void> send(
-      Mode mode, OwnSenderKey key, List<Peer> peers, List<byte[]> frames, SendOptions options) {
-    return queue.frames(new Destination(mode, key, peers), frames, options, sender);
+      Mode mode, List<Peer> peers, List<byte[]> frames, SendOptions options) {
+    return queue.frames(new Destination(mode, peers), frames, options, sender);
   }
 
   /**
@@ -101,9 +108,8 @@ final class GroupOutbox {
    *
    * @return completes when the messaging service has accepted it for all peers
    */
-  CompletableFuture<Void> send(
-      Mode mode, OwnSenderKey key, List<Peer> peers, byte[] body, SendOptions options) {
-    return queue.body(new Destination(mode, key, peers), true, body, options, sender);
+  CompletableFuture<Void> send(Mode mode, List<Peer> peers, byte[] body, SendOptions options) {
+    return queue.body(new Destination(mode, peers), true, body, options, sender);
   }
 
   /**
@@ -113,7 +119,7 @@ final class GroupOutbox {
    * @param repairs how often it may still be sent again because keys were not right
    * @param pauses how often it has waited for full queues
    * @param deadlineNanos until when it may do so
-   * @param answered see {@link SendQueue.Sender#send}
+   * @param question see {@link SendQueue.Sender#send}
    */
   private record Broadcast(
       Mode mode,
@@ -123,9 +129,9 @@ final class GroupOutbox {
       int repairs,
       int pauses,
       long deadlineNanos,
-      Runnable answered) {
+      AnswerTimes.Question question) {
     Broadcast withRepairs(int left) {
-      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos, answered);
+      return new Broadcast(mode, content, options, bytes, left, pauses, deadlineNanos, question);
     }
 
     Broadcast repaired() {
@@ -134,13 +140,13 @@ final class GroupOutbox {
 
     Broadcast paused() {
       return new Broadcast(
-          mode, content, options, bytes, repairs, pauses + 1, deadlineNanos, answered);
+          mode, content, options, bytes, repairs, pauses + 1, deadlineNanos, question);
     }
   }
 
   private CompletableFuture<Void> group(
-      Destination to, byte[] frame, SendOptions options, Runnable answered) {
-    OwnSenderKey key = to.key;
+      Destination to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
+    OwnSenderKey key = senderKey.get();
     try {
       CiphertextMessage message;
       synchronized (key) {
@@ -155,7 +161,7 @@ final class GroupOutbox {
       return seal(
           to.peers,
           new Broadcast(
-              to.mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline, answered));
+              to.mode, content, options, bytes, Outbox.MAX_REPAIRS, 0, deadline, question));
     } catch (NoSessionException e) {
       return Outbox.failed(Cause.INTERNAL, "the own sender key is missing", e);
     } catch (ChannelException e) {
@@ -181,6 +187,9 @@ final class GroupOutbox {
         sent.add(byName(peer, broadcast));
       }
     }
+    if (known.isEmpty() && peers.stream().allMatch(peer -> peer.keys.accessRefused())) {
+      broadcast.question.end(); // All wait to be told an access key.
+    }
     if (!known.isEmpty()) {
       sent.add(many(known, access, broadcast));
     }
@@ -188,7 +197,6 @@ final class GroupOutbox {
   }
 
   private CompletableFuture<Void> onceAccessIsTold(Peer peer, Broadcast broadcast) {
-    broadcast.answered.run();
     return broadcast.repairs == 0
         ? Outbox.failed(
             Cause.UNAUTHENTICATED, "message to " + peer + ": its access key is refused", null)
@@ -210,23 +218,20 @@ final class GroupOutbox {
               null,
               session.getRemoteRegistrationId(),
               sealed,
-              broadcast.options);
+              broadcast.options,
+              broadcast.question::answered);
     } catch (NoSessionException e) {
       return Outbox.failed(Cause.NOT_ESTABLISHED, "no session with " + peer, e);
     } catch (InvalidKeyException | UntrustedIdentityException e) {
       return Outbox.failed(Cause.UNTRUSTED, peer + ": not the pinned identity key", e);
     }
-    return answer
-        .whenComplete((response, failure) -> broadcast.answered.run())
-        .thenCompose(
-            response -> {
-              CompletableFuture<Void> repaired =
-                  outbox.repair(peer, null, response, broadcast.repairs);
-              return repaired == null
-                  ? CompletableFuture.completedFuture(null)
-                  : repaired.thenComposeAsync(
-                      done -> seal(List.of(peer), broadcast.repaired()), pool);
-            });
+    return answer.thenCompose(
+        response -> {
+          CompletableFuture<Void> repaired = outbox.repair(peer, null, response, broadcast.repairs);
+          return repaired == null
+              ? CompletableFuture.completedFuture(null)
+              : repaired.thenComposeAsync(done -> seal(List.of(peer), broadcast.repaired()), pool);
+        });
   }
 
   private SessionRecord session(Peer peer) throws NoSessionException {
@@ -254,8 +259,13 @@ final class GroupOutbox {
       return Outbox.failed(Cause.UNTRUSTED, "keys of a recipient are not usable", e);
     }
     return messaging
-        .sendMany(broadcast.mode, accounts(peers), access, sealed, broadcast.options)
-        .whenComplete((response, failure) -> broadcast.answered.run())
+        .sendMany(
+            broadcast.mode,
+            accounts(peers),
+            access,
+            sealed,
+            broadcast.options,
+            broadcast.question::answered)
         .thenCompose(
             response ->
                 switch (response.status()) {

@@ -403,7 +403,8 @@ public final class Inbox {
     }
     try {
       receiver.accept(new InboundMessage(peer.member, body, broadcast, nanos, traceparent));
-    } catch (RuntimeException e) {
+    } catch (RuntimeException | Error e) {
+      // An Error too: it costs this body alone, not those that came with it.
       LOG.error("the receiver failed on a message of {}", peer, e);
     }
   }

@@ -156,8 +156,8 @@ public final class Outbox {
   private final class Pairwise implements SendQueue.Sender<Destination> {
     @Override
     public CompletableFuture<Void> send(
-        Destination to, byte[] frame, SendOptions options, Runnable answered) {
-      return pairwise(to, frame, options, MAX_REPAIRS, answered)
+        Destination to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
+      return pairwise(to, frame, options, MAX_REPAIRS, question)
           .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0));
     }
 
@@ -168,18 +168,22 @@ public final class Outbox {
   }
 
   private CompletableFuture<Void> pairwise(
-      Destination to, byte[] frame, SendOptions options, int repairs, Runnable answered) {
+      Destination to,
+      byte[] frame,
+      SendOptions options,
+      int repairs,
+      AnswerTimes.Question question) {
     Mode mode = to.mode;
     Peer peer = to.peer;
     boolean named = mode == Mode.NAMED_STORED;
     AccessKey access = named ? null : peer.keys.access().orElse(null);
     // Hellos go by name if they have to, because they ask for the key.
     if (access == null && !named && mode != Mode.CONTROL) {
-      answered.run();
+      question.end();
       return repairs == 0
           ? failed(Cause.UNAUTHENTICATED, peer + ": its access key is not known", null)
           : accessTold(peer)
-              .thenComposeAsync(told -> pairwise(to, frame, options, repairs - 1, answered), pool);
+              .thenComposeAsync(told -> pairwise(to, frame, options, repairs - 1, question), pool);
     }
     CompletableFuture<Response> answer;
     try {
@@ -198,7 +202,9 @@ public final class Outbox {
           sealing.encrypt(
               peer.address,
               new UnidentifiedSenderMessageContent(message, certificate, HINT, Optional.empty()));
-      answer = messaging.sendOne(mode, peer.recipient, access, registrationId, sealed, options);
+      answer =
+          messaging.sendOne(
+              mode, peer.recipient, access, registrationId, sealed, options, question::answered);
     } catch (NoSessionException e) {
       return failed(Cause.NOT_ESTABLISHED, "no session with " + peer, e);
     } catch (UntrustedIdentityException | InvalidKeyException e) {
@@ -206,16 +212,14 @@ public final class Outbox {
     } catch (ChannelException e) {
       return CompletableFuture.failedFuture(e);
     }
-    return answer
-        .whenComplete((response, failure) -> answered.run())
-        .thenCompose(
-            response -> {
-              CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
-              return repaired == null
-                  ? CompletableFuture.completedFuture(null)
-                  : repaired.thenComposeAsync(
-                      done -> pairwise(to, frame, options, repairs - 1, answered), pool);
-            });
+    return answer.thenCompose(
+        response -> {
+          CompletableFuture<Void> repaired = repair(peer, access, response, repairs);
+          return repaired == null
+              ? CompletableFuture.completedFuture(null)
+              : repaired.thenComposeAsync(
+                  done -> pairwise(to, frame, options, repairs - 1, question), pool);
+        });
   }
 
   /**

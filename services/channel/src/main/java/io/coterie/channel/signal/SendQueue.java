@@ -31,11 +31,11 @@ final class SendQueue<T> {
     /**
      * Sends one frame.
      *
-     * @param answered to be run when the service has answered for the first time, whatever it said,
-     *     or if nothing is asked of it for now
+     * @param question to be told of the service's first response, or that nothing is asked for now
      * @return completes when the messaging service has accepted it for all recipients
      */
-    CompletableFuture<Void> send(T to, byte[] frame, SendOptions options, Runnable answered);
+    CompletableFuture<Void> send(
+        T to, byte[] frame, SendOptions options, AnswerTimes.Question question);
 
     /** Counts the bodies of a message that leaves. */
     void count(T to, int bodies);
@@ -85,6 +85,9 @@ final class SendQueue<T> {
   /** Finished frames among those that wait. Guarded by {@link #waiting}. */
   private int framesWaiting;
 
+  /** Bytes of the bodies that wait. Guarded by {@link #waiting}. */
+  private int bytesWaiting;
+
   /**
    * Nothing waits.
    *
@@ -120,20 +123,24 @@ final class SendQueue<T> {
     synchronized (waiting) {
       waiting.add(message);
       framesWaiting += message.body == null ? 1 : 0;
+      bytesWaiting += length(message);
     }
     lane.execute(() -> leave(sender));
     return message.sent;
   }
 
-  /** Sends all that may leave. Runs in the lane. */
+  /** Sends what may leave now. Runs in the lane. */
   private void leave(Sender<T> sender) {
-    for (List<Waiting<T>> next = together(); !next.isEmpty(); next = together()) {
-      leave(next, sender);
+    List<Waiting<T>> together = together();
+    if (!together.isEmpty()) {
+      leave(together, sender);
+      lane.execute(() -> leave(sender)); // What is behind it may leave now, too.
     }
   }
 
   private void leave(List<Waiting<T>> together, Sender<T> sender) {
-    Runnable answered = answers.asked(() -> lane.execute(() -> leave(sender)));
+    AnswerTimes.Question question = answers.ask(() -> lane.execute(() -> leave(sender)));
+    byte[] frame = {};
     try {
       Waiting<T> first = together.getFirst();
       CompletableFuture<Void> sent;
@@ -141,24 +148,25 @@ final class SendQueue<T> {
         sent =
             Outbox.all(
                 first.frames.stream()
-                    .map(frame -> sender.send(first.to, frame, first.options, answered))
+                    .map(each -> sender.send(first.to, each, first.options, question))
                     .toList());
       } else {
-        byte[] frame = frame(together);
+        frame = frame(together);
         wipe(together);
         sender.count(first.to, together.size());
-        sent = sender.send(first.to, frame, first.options, answered);
+        sent = sender.send(first.to, frame, options(together), question);
       }
       sent.whenComplete(
           (done, failure) -> {
-            answered.run();
+            question.end();
             end(together, failure);
           });
     } catch (RuntimeException | Error e) {
       // An Error too, because the sender waits for an end.
       LOG.error("a message could not be sent", e);
       wipe(together);
-      answered.run();
+      Arrays.fill(frame, (byte) 0);
+      question.end();
       end(together, e);
     }
   }
@@ -166,12 +174,15 @@ final class SendQueue<T> {
   /**
    * The first that waits and may leave, and those behind it that may join it: none is overtaken.
    * Frames leave at once, with all before them, because a late answer may be waiting for what they
-   * bring; and so does as much as one message may hold.
+   * bring; and so does as much as one message holds.
    */
   private List<Waiting<T>> together() {
     List<Waiting<T>> together = new ArrayList<>(1);
     synchronized (waiting) {
-      if (framesWaiting == 0 && waiting.size() < Frame.MAX_BATCH && answers.late()) {
+      if (framesWaiting == 0
+          && waiting.size() < Frame.MAX_BATCH
+          && bytesWaiting < maxBytes
+          && answers.late()) {
         return together;
       }
       Waiting<T> first = waiting.poll();
@@ -179,6 +190,7 @@ final class SendQueue<T> {
         return together;
       }
       framesWaiting -= first.body == null ? 1 : 0;
+      bytesWaiting -= length(first);
       together.add(first);
       int bytes = length(first);
       for (Waiting<T> next = waiting.peek();
@@ -189,9 +201,16 @@ final class SendQueue<T> {
           break;
         }
         together.add(waiting.remove());
+        bytesWaiting -= length(next);
       }
     }
     return together;
+  }
+
+  /** The trace contexts of several bodies are inside their frame. */
+  private static SendOptions options(List<? extends Waiting<?>> together) {
+    SendOptions first = together.getFirst().options;
+    return together.size() == 1 ? first : new SendOptions(first.online(), null);
   }
 
   private static int length(Waiting<?> message) {

@@ -8,6 +8,7 @@ import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SendMode;
 import io.coterie.channel.keys.Certificates;
+import io.coterie.channel.keys.OwnSenderKey;
 import io.coterie.channel.keys.PreKeys;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Link;
@@ -150,7 +151,8 @@ public final class SignalChannel implements SecureChannel {
     Waiters waiters = new Waiters(pool);
     this.outbox =
         new Outbox(store, messaging, certificates, self, waiters, config.timing(), pool, metrics);
-    this.broadcasts = new GroupOutbox(store, messaging, outbox, self, config, pool, metrics);
+    this.broadcasts =
+        new GroupOutbox(store, messaging, outbox, this::ownSenderKey, self, config, pool, metrics);
     this.exchange =
         new KeyExchange(
             config,
@@ -171,6 +173,10 @@ public final class SignalChannel implements SecureChannel {
         admit(member);
       }
     }
+  }
+
+  private OwnSenderKey ownSenderKey() {
+    return exchange.senderKey();
   }
 
   private Peer admit(Member member) {
@@ -260,7 +266,7 @@ public final class SignalChannel implements SecureChannel {
     List<Peer> peer = new ArrayList<>();
     resolve(List.of(to), peer);
     return underSenderKey
-        ? broadcasts.send(Mode.GROUP, exchange.senderKey(), peer, frames, SendOptions.online(null))
+        ? broadcasts.send(Mode.GROUP, peer, frames, SendOptions.online(null))
         : outbox.pairwise(Mode.PAIRWISE, peer.getFirst(), frames, SendOptions.online(null));
   }
 
@@ -471,8 +477,7 @@ public final class SignalChannel implements SecureChannel {
             .toList();
     return to.isEmpty()
         ? CompletableFuture.completedFuture(null)
-        : broadcasts.send(
-            Mode.CONTROL, exchange.senderKey(), to, List.of(frame), SendOptions.online(null));
+        : broadcasts.send(Mode.CONTROL, to, List.of(frame), SendOptions.online(null));
   }
 
   /**

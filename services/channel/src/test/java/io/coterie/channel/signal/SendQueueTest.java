@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
 
 /** The pool runs when a test says so: until then the queue is busy. */
@@ -23,8 +24,8 @@ class SendQueueTest {
 
   private final AtomicLong now = new AtomicLong();
   private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
-  private final SendQueue<String> queue = new SendQueue<>(pool::add, MAX_BYTES, now::get);
-  private final List<Runnable> answers = new ArrayList<>();
+  private SendQueue<String> queue = new SendQueue<>(pool::add, MAX_BYTES, now::get);
+  private final List<AnswerTimes.Question> answers = new ArrayList<>();
   private boolean answering = true;
   private final List<String> left = new ArrayList<>();
   private final List<Integer> counted = new ArrayList<>();
@@ -34,11 +35,11 @@ class SendQueueTest {
       new SendQueue.Sender<>() {
         @Override
         public CompletableFuture<Void> send(
-            String to, byte[] frame, SendOptions options, Runnable answered) {
+            String to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
           if (answering) {
-            answered.run();
+            question.answered();
           } else {
-            answers.add(answered);
+            answers.add(question);
           }
           left.add(to + (options.online() ? ": " : " stored: ") + text(frame));
           return answer;
@@ -136,7 +137,7 @@ class SendQueueTest {
     body("all", "first");
     run();
     pass(10);
-    answers.removeFirst().run();
+    answers.removeFirst().answered();
     run();
     left.clear();
   }
@@ -160,7 +161,7 @@ class SendQueueTest {
     body("some", "e");
     run();
     assertThat(left).hasSize(2);
-    answers.removeFirst().run();
+    answers.removeFirst().answered();
     run();
     assertThat(left).as("of b none is late").endsWith("all: *c+d", "some: *e");
   }
@@ -177,13 +178,14 @@ class SendQueueTest {
     body("all", "c");
     run();
     assertThat(left).containsExactly("all: *a", "all: *b", "all: heartbeat");
-    answers.forEach(Runnable::run);
+    answers.forEach(AnswerTimes.Question::answered);
     run();
     assertThat(left).endsWith("all: *c");
   }
 
   @Test
   void fullMessageDoesNotWaitForALateAnswer() {
+    queue = new SendQueue<>(pool::add, 1 << 20, now::get);
     usuallyAnswersWithinTenMilliseconds();
     body("all", "a");
     run();
@@ -212,6 +214,71 @@ class SendQueueTest {
     assertThat(left).containsExactly("all: *a", "all: *b");
   }
 
+  /** Of a message that was lost no answer comes; others show that the service is there. */
+  @Test
+  void laterAnswerLetsAllLeaveToo() {
+    usuallyAnswersWithinTenMilliseconds();
+    body("all", "lost");
+    run();
+    pass(5);
+    body("all", "a");
+    run();
+    pass(100);
+    body("all", "b");
+    run();
+    assertThat(left).doesNotContain("all: *b");
+    answers.removeLast().answered();
+    run();
+    assertThat(left).endsWith("all: *b");
+    answers.removeFirst().answered();
+    body("all", "c");
+    run();
+    assertThat(left).endsWith("all: *c");
+  }
+
+  /** It would make every later answer late. */
+  @Test
+  void whatFailsAtOnceSaysNothingAboutTheTimeOfAnswers() {
+    usuallyAnswersWithinTenMilliseconds();
+    answer = CompletableFuture.failedFuture(new IllegalStateException("no certificate"));
+    body("all", "failed");
+    run();
+    answer = new CompletableFuture<>();
+    answers.clear();
+    body("all", "a");
+    run();
+    pass(10);
+    body("all", "b");
+    run();
+    assertThat(left).endsWith("all: *b");
+  }
+
+  @Test
+  void afterALongPauseNoAnswerIsLateUntilOneHasCome() {
+    usuallyAnswersWithinTenMilliseconds();
+    pass(3 * TimeUnit.NANOSECONDS.toMillis(AnswerTimes.PERIOD_NANOS));
+    body("all", "a");
+    run();
+    pass(100);
+    body("all", "b");
+    run();
+    assertThat(left).endsWith("all: *b");
+  }
+
+  @Test
+  void asManyBytesAsAMessageHoldsDoNotWait() {
+    usuallyAnswersWithinTenMilliseconds();
+    body("all", "a");
+    run();
+    pass(100);
+    body("all", "x".repeat(1500));
+    run();
+    assertThat(left).hasSize(1);
+    body("all", "y".repeat(1500));
+    run();
+    assertThat(left).hasSizeGreaterThan(1);
+  }
+
   @Test
   void lineThatHasBecomeLongerIsTheUsualOneAfterAWhile() {
     usuallyAnswersWithinTenMilliseconds();
@@ -220,7 +287,7 @@ class SendQueueTest {
       body("all", "a");
       run();
       pass(80);
-      answers.removeLast().run();
+      answers.removeLast().answered();
       run();
     }
     left.clear();
@@ -275,21 +342,24 @@ class SendQueueTest {
     run();
     assertThat(wiped).containsOnly(0);
     byte[] failing = bytes("secret");
-    SendQueue.Sender<String> broken =
+    AtomicReference<byte[]> broken = new AtomicReference<>();
+    SendQueue.Sender<String> failingSender =
         new SendQueue.Sender<>() {
           @Override
           public CompletableFuture<Void> send(
-              String to, byte[] frame, SendOptions options, Runnable answered) {
+              String to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
+            broken.set(frame);
             throw new StackOverflowError("of libsignal");
           }
 
           @Override
           public void count(String to, int bodies) {}
         };
-    CompletableFuture<Void> sent = queue.body("all", true, failing, ONLINE, broken);
+    CompletableFuture<Void> sent = queue.body("all", true, failing, ONLINE, failingSender);
     run();
     assertThat(sent).isCompletedExceptionally();
     assertThat(failing).containsOnly(0);
+    assertThat(broken.get()).containsOnly(0);
     assertThat(body("all", "after")).isNotDone();
     run();
     assertThat(left).endsWith("all: *after");

@@ -115,6 +115,11 @@ public final class PartyHealth {
         });
   }
 
+  /** The monotonic clock of this record, ns. */
+  long nanos() {
+    return nanoTime.getAsLong();
+  }
+
   /** Whether others should be asked first. */
   boolean isSuspect(int party) {
     State state = states.getOrDefault(party, State.UNKNOWN);

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.TimeUnit;
 import java.util.stream.Collectors;
 
 /**
@@ -41,13 +42,23 @@ public final class QuorumChooser {
   /** Differences below are noise, ns. */
   private static final long NOISE_NANOS = 2_000_000;
 
+  /** After so long the fastest now are chosen: others recover, and take their part of the work. */
+  static final long KEPT_NANOS = TimeUnit.SECONDS.toNanos(30);
+
   /** Quorums remembered: more than keys with different parties in use at a time. */
   private static final int MAX_REMEMBERED = 1024;
 
   private final PartyHealth health;
 
-  /** By wanted number and ids of the candidates: the ids that were chosen last. */
-  private final Map<List<Integer>, Set<Integer>> last = new ConcurrentHashMap<>();
+  /**
+   * A choice.
+   *
+   * @param nanos when it was made
+   */
+  private record Last(Set<Integer> parties, long nanos) {}
+
+  /** By wanted number and ids of the candidates. */
+  private final Map<List<Integer>, Last> last = new ConcurrentHashMap<>();
 
   public QuorumChooser(PartyHealth health) {
     this.health = health;
@@ -102,16 +113,23 @@ public final class QuorumChooser {
     List<Integer> about = new ArrayList<>(candidates.size() + 1);
     about.add(wanted);
     candidates.stream().map(Member::partyId).sorted().forEach(about::add);
-    Set<Integer> before = last.getOrDefault(about, Set.of());
-    List<Member> kept = usable.stream().filter(m -> before.contains(m.partyId())).toList();
-    if (kept.size() == wanted && doesWell(kept, usable)) {
-      return kept;
+    Last before = last.get(about);
+    if (before != null && health.nanos() - before.nanos < KEPT_NANOS) {
+      List<Member> kept =
+          usable.stream().filter(m -> before.parties.contains(m.partyId())).toList();
+      if (kept.size() == wanted && doesWell(kept, usable)) {
+        return kept;
+      }
     }
     List<Member> best = usable.subList(0, wanted);
     if (last.size() >= MAX_REMEMBERED) {
       last.clear();
     }
-    last.put(about, best.stream().map(Member::partyId).collect(Collectors.toUnmodifiableSet()));
+    last.put(
+        about,
+        new Last(
+            best.stream().map(Member::partyId).collect(Collectors.toUnmodifiableSet()),
+            health.nanos()));
     return best;
   }
 

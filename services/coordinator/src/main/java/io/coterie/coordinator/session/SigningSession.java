@@ -20,8 +20,11 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.HashSet;
+import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -49,6 +52,9 @@ public final class SigningSession extends ObservedSession {
   private volatile Set<Integer> missing;
 
   private volatile int round = 1;
+
+  /** Envelopes of each party in the lane, so that no party takes the room of others. */
+  private final Map<Integer, AtomicInteger> waitingOf = new ConcurrentHashMap<>();
 
   /**
    * @param again whether the parties have had the order before: one that has answered it says that
@@ -103,7 +109,14 @@ public final class SigningSession extends ObservedSession {
 
   @Override
   void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos) {
-    if (!lane.offer(() -> handle(sender, envelope.getEnvelope().toByteArray(), receivedNanos))) {
+    AtomicInteger waiting = waitingOf.computeIfAbsent(sender.partyId(), _ -> new AtomicInteger());
+    if (waiting.incrementAndGet() > WAITING_PER_PARTY
+        || !lane.offer(
+            () -> {
+              waiting.decrementAndGet();
+              handle(sender, envelope.getEnvelope().toByteArray(), receivedNanos);
+            })) {
+      waiting.decrementAndGet();
       sessions.telemetry().dropped("lane_full");
     }
   }

@@ -138,6 +138,20 @@ class QuorumTest {
         .containsExactly(2, 4);
   }
 
+  /** A party that delays makes the later answers of its partner late, too. */
+  @Test
+  void a_quorum_is_chosen_anew_after_a_while() {
+    members.forEach(m -> health.answered(m.partyId(), m.partyId() * 1_000_000L));
+    assertThat(chosenAgain()).containsExactly(1, 2);
+    for (int i = 0; i < 100; i++) {
+      health.answered(1, 500_000_000);
+      health.answered(2, 300_000_000);
+    }
+    assertThat(chosenAgain()).containsExactly(1, 2);
+    now.addAndGet(QuorumChooser.KEPT_NANOS);
+    assertThat(chosenAgain()).containsExactly(3, 4);
+  }
+
   @Test
   void a_request_that_somebody_failed_leaves_the_quorum_and_changes_nothing_for_others() {
     members.forEach(m -> health.answered(m.partyId(), m.partyId() * 1_000_000L));

@@ -44,9 +44,11 @@ import io.coterie.proto.party.v1.TimedOut;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.nio.charset.StandardCharsets;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -299,12 +301,41 @@ class SessionsTest {
         .isEqualTo(2);
   }
 
+  /** One message of a party may bring many envelopes at once. */
+  @Test
+  void a_party_that_floods_a_session_takes_no_room_of_the_others() {
+    ObservedSession session = signing();
+    List<String> handled = new ArrayList<>();
+    core =
+        envelope -> {
+          handled.add(new String(envelope, StandardCharsets.UTF_8));
+          if (handled.size() == 1) {
+            for (int i = 0; i < 64; i++) {
+              say(p2, envelope(session));
+            }
+            say(p1, envelope(session, "of another"));
+          }
+          return Step.newBuilder()
+              .setRound(1)
+              .setWaiting(Waiting.newBuilder().addMissing(1).addMissing(2))
+              .build();
+        };
+    say(p2, envelope(session));
+    assertThat(handled).containsExactly("e", "e", "e", "e", "e", "of another");
+    assertThat(registry.get(CoordinatorMetrics.DROPPED).tag("cause", "lane_full").counter().count())
+        .isEqualTo(60);
+  }
+
   private static PartyMessage envelope(ObservedSession session) {
+    return envelope(session, "e");
+  }
+
+  private static PartyMessage envelope(ObservedSession session, String content) {
     return PartyMessage.newBuilder()
         .setEnvelope(
             SessionEnvelope.newBuilder()
                 .setSessionId(session.id().bytes())
-                .setEnvelope(ByteString.copyFromUtf8("e")))
+                .setEnvelope(ByteString.copyFromUtf8(content)))
         .build();
   }
 
