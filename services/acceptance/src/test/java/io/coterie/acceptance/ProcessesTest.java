@@ -283,7 +283,8 @@ class ProcessesTest {
   }
 
   private static Key reshareUntilDone(ReshareKeyRequest request) {
-    return untilAnswered(() -> Optional.of(cluster.wallet().keys().reshareKey(request)));
+    WalletBackend wallet = cluster.wallet();
+    return untilAnswered(() -> Optional.of(wallet.attested(wallet.keys().reshareKey(request))));
   }
 
   private static SignRequest request(String message) {
