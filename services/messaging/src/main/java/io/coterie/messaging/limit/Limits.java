@@ -36,7 +36,7 @@ public record Limits(
     @DefaultValue("96KB") DataSize content,
     @DefaultValue("762176B") DataSize body,
     @DefaultValue("512KB") DataSize frame,
-    @DefaultValue("24MB") DataSize buffers,
+    @DefaultValue("16MB") DataSize buffers,
     @DefaultValue("256") int inFlight,
     @DefaultValue("4MB") DataSize outbound,
     @DefaultValue("20s") Duration sendTimeout,
@@ -44,12 +44,12 @@ public record Limits(
     @DefaultValue("10s") Duration onlineTimeToLive,
     @DefaultValue("4096") int onlineMessages,
     @DefaultValue("16MB") DataSize onlineBytes,
-    @DefaultValue("24MB") DataSize onlineTotal,
+    @DefaultValue("16MB") DataSize onlineTotal,
     @DefaultValue("10000") int storedMessages,
     @DefaultValue("30d") Duration storedTimeToLive,
     @DefaultValue("250ms") Duration storedWait,
     @DefaultValue("8MB") DataSize storedPending,
-    @DefaultValue("512") int connections,
+    @DefaultValue("384") int connections,
     @DefaultValue("100000") int cachedAccounts,
     @DefaultValue("10s") Duration drain) {
   public Limits {

@@ -23,6 +23,9 @@ final class OutboundFrames {
   /** Frames that one thread writes to a socket before it hands over to another. */
   private static final int MAX_WRITES = 64;
 
+  /** Memory that a frame takes besides its bytes: its buffer, and its places in two queues. */
+  static final int FRAME_OVERHEAD = 256;
+
   private final long maxBytes;
   private final Executor executor;
   private final Listener listener;
@@ -85,14 +88,14 @@ final class OutboundFrames {
   synchronized void push(byte[] frame) {
     if (!closed) {
       frames.add(ByteBuffer.wrap(frame));
-      bytes += frame.length;
-      memory.take(frame.length);
+      bytes += frame.length + FRAME_OVERHEAD;
+      memory.take(frame.length + FRAME_OVERHEAD);
     }
   }
 
   /** Adds an answer, unless so many bytes wait that the client evidently does not read. */
   synchronized boolean answer(byte[] frame) {
-    if (bytes + frame.length > 2 * maxBytes) {
+    if (bytes + frame.length + FRAME_OVERHEAD > 2 * maxBytes) {
       return false;
     }
     push(frame);
@@ -129,7 +132,7 @@ final class OutboundFrames {
       if (next == null || to == null) {
         break;
       }
-      int size = next.remaining();
+      int size = next.remaining() + FRAME_OVERHEAD;
       // This loop or the completion, whichever comes second, goes on.
       AtomicInteger arrived = new AtomicInteger();
       try {

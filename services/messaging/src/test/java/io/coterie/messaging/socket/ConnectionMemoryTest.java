@@ -3,6 +3,7 @@ package io.coterie.messaging.socket;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.messaging.limit.Source;
+import jakarta.websocket.CloseReason;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
@@ -51,5 +52,31 @@ class ConnectionMemoryTest {
     account.close();
     account("b", "next").take(900);
     assertThat(closed).isEmpty();
+  }
+
+  /** An answer of a few bytes takes hundreds: a client that reads none of them holds those. */
+  @Test
+  void short_frames_count_with_the_memory_that_they_take() {
+    OutboundFrames frames =
+        new OutboundFrames(
+            1_000_000,
+            account("a", "does not read"),
+            Runnable::run,
+            new OutboundFrames.Listener() {
+              @Override
+              public void hasRoom() {}
+
+              @Override
+              public void isIdle() {}
+
+              @Override
+              public void failed(CloseReason.CloseCode code, String reason) {}
+            });
+    for (int i = 0; i < 3; i++) {
+      frames.push(new byte[1]);
+    }
+    assertThat(closed).isEmpty();
+    frames.push(new byte[1]);
+    assertThat(closed).containsExactly("does not read");
   }
 }
