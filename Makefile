@@ -4,9 +4,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-fairness bench-messaging \
-  bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images cluster-test fmt \
-  clean
+.PHONY: help bootstrap build test test-java test-rust demo drill bench bench-circuits bench-fairness \
+  bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images \
+  cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -69,7 +69,7 @@ build/k6/packages: loadtest/k6/package-lock.json
 build/k6/sign.js: build/k6/packages loadtest/k6/package.json $(wildcard loadtest/k6/*.js)
 	@npm run --silent --prefix loadtest/k6 build
 
-test: build build/k6/sign.js ## run every test of every language, linters included; CI=true fails on a test left out
+test: build build/k6/sign.js ## run the tests and linters of every language; CI=true fails on a test left out
 	@touch build/.test-start
 	@$(MAKE) --no-print-directory --keep-going -j2 test-java test-rust
 	@.ci/skipped
@@ -90,6 +90,12 @@ test-rust:
 demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up, EDGE=1 with Envoy in front
 	@$(if $(EDGE),$(STEP) envoy .ci/envoy)
 	@$(JAVA) io.coterie.acceptance.demo.Demo
+
+# The first three of the drill's cases; `make soak PART=drills` has all of them.
+drill: build ## kill each service and the database while a key signs, in a minute; `make soak PART=drills` has more
+	@STEP_SHOW='^(\[(INFO|ERROR)\] Tests run:.*[0-9]$$|progress: killed)' $(STEP) drill \
+	  $(MAVEN) test -pl services/acceptance -am -Dcargo.skip=true -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false \
+	  '-Dtest=ProcessesTest#aSigner*+aTrace*+whateverIsKilledEveryRequest*'
 
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs, SHAPES=none for load
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
