@@ -4,7 +4,7 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo drill bench bench-circuits bench-fairness \
+.PHONY: help bootstrap build test test-java test-rust test-rest demo drill bench bench-circuits bench-fairness \
   bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images \
   cluster-test fmt clean
 
@@ -71,15 +71,17 @@ build/k6/sign.js: build/k6/packages loadtest/k6/package.json $(wildcard loadtest
 
 test: build build/k6/sign.js ## run the tests and linters of every language; CI=true fails on a test left out
 	@touch build/.test-start
-	@$(MAKE) --no-print-directory --keep-going -j2 test-java test-rust
+	@$(MAKE) --no-print-directory --keep-going -j2 test-java test-rust test-rest
 	@.ci/skipped
 
-# Beside each other: the Java tests mostly wait, the rest computes and gives way.
+# Two beside each other, of which Rust's computes most and gives way; the rest follows the one that ends first.
 test-java:
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) -T 2 spotless:check verify
 
 test-rust:
 	@STEP_SHOW='^(test result|left out): ' $(STEP) rust-tests nice -n 10 .ci/rust
+
+test-rest:
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^(left out: |Success! [0-9])' $(STEP) terraform .ci/terraform
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test --test-reporter=tap services/acceptance/verifier/
