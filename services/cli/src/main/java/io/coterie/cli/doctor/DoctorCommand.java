@@ -56,7 +56,7 @@ public final class DoctorCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   private boolean failed;
 
-  /** Those of the trust file; none before it was read. */
+  /** Requesters of the trust file; none before it was read. */
   private List<Trust.Requester> requesters = List.of();
 
   /** One check: its finding, or an exception that says what to do. */

@@ -194,7 +194,7 @@ public final class Output {
     }
   }
 
-  /** Nobody signs it, so it may be none; then it is left out. */
+  /** Text of a time; empty if it is no valid one, because nobody has signed it. */
   private static String time(Timestamp time) {
     return Timestamps.isValid(time) ? Timestamps.toString(time) : "";
   }

@@ -205,7 +205,7 @@ final class ClientConnection implements Presence.Subscriber {
     }
   }
 
-  /** Nothing more is taken or pushed; memory is freed before the container has closed. */
+  /** Ends taking and pushing; frees the memory before the container has closed. */
   private void release() {
     if (window != null) {
       window.stop();

@@ -247,7 +247,7 @@ final class Database implements AutoCloseable {
     uncertain = false;
   }
 
-  /** To be called after an error: the driver gives up the statement that had it. */
+  /** Closes the prepared statements after an error, one of which the driver has abandoned. */
   void forgetStatements() throws SQLException {
     List<PreparedStatement> all = List.copyOf(statements.values());
     statements.clear();

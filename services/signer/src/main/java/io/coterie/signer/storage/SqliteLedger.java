@@ -66,7 +66,7 @@ final class SqliteLedger {
     return db.update("UPDATE ledger SET made_ms = ? WHERE made_ms = 0", now.toEpochMilli());
   }
 
-  /** Whether a request id is or may be of before the file was made: another may have claimed it. */
+  /** Whether a request may be older than this file, so that an earlier file may have claimed it. */
   static boolean isOfBefore(Database db, String requestId) throws SQLException {
     long made = db.count("SELECT made_ms FROM ledger");
     return made == 0 || requestId.compareTo(RequestId.first(Instant.ofEpochMilli(made))) < 0;

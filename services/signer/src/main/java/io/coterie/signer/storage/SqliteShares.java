@@ -38,7 +38,7 @@ final class SqliteShares implements KeyShareStore {
   /** Active shares kept in memory, sealed as they are. */
   private static final int MAX_CACHED_SHARES = 1024;
 
-  /** Of a share that no party has declined. */
+  /** Stands in place of the decliner of a share that no party has declined. */
   private static final int NO_DECLINER = 0;
 
   private static final String SHARE_COLUMNS =

@@ -101,7 +101,7 @@ class PartyStoreTest {
         requestId,
         new SessionId(bytes32(session)),
         ByteString.copyFromUtf8("order " + session),
-        session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("part " + session),
+        session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("contribution " + session),
         Instant.now().plusSeconds(60).truncatedTo(ChronoUnit.MILLIS));
   }
 
