@@ -107,7 +107,8 @@ public final class SessionService implements AutoCloseable {
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings);
     DiskShares disk = new DiskShares(claims);
-    this.refusals = new Refusals(claims, witnesses, bindings, reports, records, disk);
+    this.refusals =
+        new Refusals(claims, witnesses, bindings, reports, records, disk, ports.ledgers().holds());
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
         new SessionMeans.Keys(
