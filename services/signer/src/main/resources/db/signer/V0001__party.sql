@@ -109,10 +109,13 @@ CREATE INDEX key_share_by_key ON key_share (key);
 CREATE TABLE declined_session (
   session_id     BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key            TEXT NOT NULL,
+  -- Id of the party that asked first.
+  asker          INTEGER NOT NULL,
   declined_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX declined_session_by_key ON declined_session (key);
+CREATE INDEX declined_session_by_asker ON declined_session (asker, key);
 
 -- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session
 -- here, until that one cannot become a signature any more. Kept as long as the claim of the request.

@@ -516,11 +516,11 @@ class StoreContractTest {
     @Test
     void share_of_a_declined_session_is_never_stored_and_a_stored_one_never_declined() {
       active();
-      assertThat(get(shares.decline(KEY, session(2)))).isTrue();
-      assertThat(get(shares.decline(KEY, session(2)))).as("again").isTrue();
+      assertThat(get(shares.decline(KEY, session(2), 2))).isTrue();
+      assertThat(get(shares.decline(KEY, session(2), 2))).as("again").isTrue();
       assertThat(next(2, 2)).isFalse();
       assertThat(next(3, 2)).isTrue();
-      assertThat(get(shares.decline(KEY, session(3)))).isFalse();
+      assertThat(get(shares.decline(KEY, session(3), 2))).isFalse();
     }
 
     @Test
