@@ -29,16 +29,17 @@ CREATE TABLE hold (
   since_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Intents of the requests that this party has claimed, as their requesters have signed them. Kept longer than the
--- claims, as the audit records are.
+-- Intents of the requests that this party has claimed, and those that cancelled one, as their requesters have signed
+-- them: two may sign the same bytes. Kept longer than the claims, as the audit records are.
 CREATE TABLE kept_intent (
-  intent_digest BLOB PRIMARY KEY CHECK (length(intent_digest) = 32),
+  intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
   -- The same as ledger_time.
   ran_ms        INTEGER NOT NULL,
   -- The requester's.
   account       TEXT NOT NULL,
   -- coterie.custody.v1.SignedIntent
-  signed_intent BLOB NOT NULL
+  signed_intent BLOB NOT NULL,
+  PRIMARY KEY (intent_digest, account)
 ) STRICT;
 
 CREATE INDEX kept_intent_by_time ON kept_intent (ran_ms);
