@@ -336,6 +336,7 @@ public final class Installation implements AutoCloseable {
                   metrics,
                   clock),
               limits,
+              _ -> Duration.ZERO,
               pool);
       net.deliverTo(driver);
       channel.start();

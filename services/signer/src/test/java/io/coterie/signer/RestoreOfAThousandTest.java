@@ -80,9 +80,33 @@ class RestoreOfAThousandTest {
         : i.coordinator.signOrder(intent, BLS, 2, 1, other).build();
   }
 
+  /** Of the random ones every other: its contribution is on disk with its claim. */
+  private static boolean isPresigned(int number) {
+    return number % (2 * RANDOM) == RANDOM;
+  }
+
+  private Order presigned(Order order) {
+    SessionId session =
+        i.coordinator.give(
+            i.coordinator
+                .order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, ECDSA, 2, 1, 3)
+                .setPresignatureCount(1)
+                .setCoordinatorIncarnation(Installation.INCARNATION)
+                .build());
+    i.coordinator.awaitFrom("alpha", session);
+    SessionReport report = i.coordinator.awaitFrom("charlie", session).report();
+    return order.toBuilder()
+        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
+        .setPresignatureId(report.getCompleted().getPresignatureIds(0))
+        .build();
+  }
+
   private Made sign(int number) {
     SigningIntent intent = intent(number, Installation.requestId());
     Order order = order(number, i.sign(intent));
+    if (isPresigned(number)) {
+      order = presigned(order);
+    }
     Made made = new Made(intent, order, number % RANDOM == 0);
     i.coordinator.give(order);
     Installation.until("both shares", () -> i.coordinator.partials(made.session()) == 2);
@@ -129,6 +153,10 @@ class RestoreOfAThousandTest {
 
     allConceal();
     i.putBack("alpha", copy);
+    assertThat(i.party("alpha").store.claims().bindings(SIGNATURES))
+        .as("contributions of before")
+        .filteredOn(binding -> !binding.envelope().isEmpty())
+        .isNotEmpty();
     i.coordinator.drainReports();
     i.coordinator.envelopes.clear();
     int fenced = 0;

@@ -273,6 +273,7 @@ final class SimulatedParty {
                 telemetry,
                 clock),
             LIMITS,
+            _ -> Duration.ZERO,
             pool);
     network.deliverTo(service);
     channel.start();

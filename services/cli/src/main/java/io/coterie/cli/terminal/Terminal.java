@@ -46,28 +46,31 @@ public interface Terminal {
 
     @Override
     public void write(int character) throws IOException {
-      if (prints((char) character)) {
-        out.write(character);
-      } else {
-        out.write("\\u{" + Integer.toHexString(character) + "}");
-      }
+      write(String.valueOf((char) character), 0, 1);
     }
 
     @Override
     public void write(char[] text, int from, int count) throws IOException {
-      for (int i = from; i < from + count; i++) {
-        write(text[i]);
-      }
+      write(new String(text, from, count), 0, count);
     }
 
     @Override
     public void write(String text, int from, int count) throws IOException {
-      for (int i = from; i < from + count; i++) {
-        write(text.charAt(i));
+      // By code points: one that two characters stand for can be invisible, too.
+      int end = from + count;
+      for (int at = from; at < end; ) {
+        int character = text.codePointAt(at);
+        int next = Math.min(end, at + Character.charCount(character));
+        if (prints(character)) {
+          out.write(text, at, next - at);
+        } else {
+          out.write("\\u{" + Integer.toHexString(character) + "}");
+        }
+        at = next;
       }
     }
 
-    private static boolean prints(char character) {
+    private static boolean prints(int character) {
       return character == '\n'
           || switch (Character.getType(character)) {
             case Character.CONTROL,

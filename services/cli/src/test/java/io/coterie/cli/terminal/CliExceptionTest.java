@@ -70,8 +70,8 @@ class CliExceptionTest {
   void nothing_from_the_network_controls_the_terminal() {
     StringWriter screen = new StringWriter();
     Terminal.printable(new PrintWriter(screen, true))
-        .printf("a\u001b]0;title\u0007 b\u202e c\r d\u009b%n%s", "ä€😀\u0000");
+        .printf("a\u001b]0;title\u0007 b\u202e c\r d\u009b%n%s", "ä€😀\u0000\udb40\udc41");
     assertThat(screen)
-        .hasToString("a\\u{1b}]0;title\\u{7} b\\u{202e} c\\u{d} d\\u{9b}\nä€😀\\u{0}");
+        .hasToString("a\\u{1b}]0;title\\u{7} b\\u{202e} c\\u{d} d\\u{9b}\nä€😀\\u{0}\\u{e0041}");
   }
 }

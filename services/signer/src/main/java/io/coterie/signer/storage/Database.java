@@ -156,12 +156,14 @@ final class Database implements AutoCloseable {
    * @return whether it was done
    */
   boolean checkpoint() throws SQLException {
+    uncertain = true;
     connection.setAutoCommit(true);
     try (Statement statement = connection.createStatement();
         ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
       return row.getInt(1) == 0;
     } finally {
       connection.setAutoCommit(false);
+      uncertain = false;
     }
   }
 

@@ -4,7 +4,6 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerLog;
 import io.coterie.platform.ledger.LedgerPosition;
-import io.coterie.platform.protocol.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -98,9 +97,14 @@ final class SqliteLedger {
     return put(db, current(db).reopened(claims, fresh()));
   }
 
-  /** One more session that was claimed or declined. */
-  LedgerPosition claim(Database db, SessionId session) throws SQLException {
-    LedgerPosition next = current(db).claimed(session.bytes());
+  /**
+   * One more thing that a copy of before has forgotten: a session that was claimed or declined, a
+   * contribution that was withheld, a word that a request is never signed.
+   *
+   * @param name of it, 32 bytes
+   */
+  LedgerPosition claim(Database db, ByteString name) throws SQLException {
+    LedgerPosition next = current(db).claimed(name);
     db.update(
         "UPDATE start SET claims = ?, hash = ? WHERE mark = ?",
         next.claims(),

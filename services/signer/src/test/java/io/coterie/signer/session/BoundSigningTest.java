@@ -179,6 +179,21 @@ abstract class BoundSigningTest extends SessionFixture {
     awaitEnvelope(give(with(charlie, intent)));
   }
 
+  /** Bravo contributes up to the deadline by its own clock. */
+  @Test
+  void party_whose_clock_is_behind_is_waited_for_as_much_longer() {
+    ecdsaKey();
+    behind = parties -> parties.contains(2) ? Duration.ofSeconds(25) : Duration.ZERO;
+    SigningIntent.Builder intent = ecdsaIntent();
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    time.pass(Duration.ofSeconds(40));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    time.pass(Duration.ofSeconds(46));
+    awaitEnded("ecdsa_sign timed_out none");
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
   @Test
   void coordinator_cannot_keep_a_party_from_seeing_the_signature() {
     ecdsaKey();
