@@ -12,7 +12,12 @@ ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
 export KEEP EDGE QUICK SEED JOBS SLOW_START_AFTER_IDLE SHAPES
-MAVEN = $(MVN) -B -ntp -Dstyle.color=never
+# Maven refuses what has another hash than the one that was reviewed. `make record-hashes` writes those of new artifacts.
+HASHES = -Daether.artifactResolver.postProcessor.trustedChecksums=true \
+  -Daether.artifactResolver.postProcessor.trustedChecksums.checksumAlgorithms=SHA-256 \
+  -Daether.trustedChecksumsSource.summaryFile=true -Daether.trustedChecksumsSource.summaryFile.originAware=false \
+  -Daether.trustedChecksumsSource.summaryFile.basedir=$(CURDIR)/.mvn/checksums
+MAVEN = $(MVN) -B -ntp -Dstyle.color=never $(HASHES)
 STEP = .ci/step
 LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(CONTACTS),contacts,$(if $(LARGE),large,full))))
 LAB_PARTIES = $(if $(QUICK)$(PAPER)$(CONTACTS),5,20)
@@ -206,6 +211,10 @@ charts: build ## package the helm charts into build/charts
 
 cluster-test: cluster-images charts ## install and use everything on the Kubernetes of KUBECONFIG; KEEP=1 leaves it
 	@MAVEN='$(MAVEN)' STEP_SHOW='^progress: cluster' STEP_TAIL=80 $(STEP) cluster-test .ci/cluster-test
+
+record-hashes: build/env.mk ## add the hashes of what Maven takes and .mvn/checksums does not have, to be reviewed
+	@$(STEP) record-hashes $(MAVEN) verify -DskipTests -Dspotless.check.skip=true \
+	  -Daether.artifactResolver.postProcessor.trustedChecksums.record=true
 
 fmt: build/classpath ## format every language
 	@cargo fmt --all --manifest-path services/mpc-core/Cargo.toml

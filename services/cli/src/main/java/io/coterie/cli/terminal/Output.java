@@ -162,7 +162,8 @@ public final class Output {
     String reason = StatusErrors.reason(failure).map(Enum::name).orElse("");
     Struct error = texts("error", known.getMessage(), "reason", reason);
     try {
-      return JsonFormat.printer().omittingInsignificantWhitespace().print(error);
+      return Terminal.printableJson(
+          JsonFormat.printer().omittingInsignificantWhitespace().print(error));
     } catch (InvalidProtocolBufferException e) {
       return "coterie: " + oneLine(known.getMessage());
     }
@@ -277,7 +278,7 @@ public final class Output {
 
   private static String jsonForm(MessageOrBuilder message) {
     try {
-      return JsonFormat.printer().print(message);
+      return Terminal.printableJson(JsonFormat.printer().print(message));
     } catch (InvalidProtocolBufferException e) {
       throw new CliException(ExitCode.BUG, "the answer has no JSON form: " + e.getMessage());
     } catch (IllegalArgumentException e) {
