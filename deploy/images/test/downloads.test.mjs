@@ -87,6 +87,29 @@ test("wheels are taken by hash", () => {
   }
 });
 
+test("a Dockerfile that is given an image by its tag fails", () => {
+  const text = readFileSync(join(root, "deploy/images/Dockerfile"), "utf8");
+  assert.match(text, /^ARG MAVEN_IMAGE$/m);
+  assert.match(text, /^ARG RUST_IMAGE$/m);
+  const [, check] = /^RUN (for image in .*)$/m.exec(text);
+  const built = (MAVEN_IMAGE, RUST_IMAGE) =>
+    spawnSync("sh", ["-c", check], { env: { MAVEN_IMAGE, RUST_IMAGE }, encoding: "utf8" });
+  const digest = `example.org/a:1@sha256:${"0".repeat(64)}`;
+  assert.equal(built(digest, digest).status, 0);
+  for (const [maven, rust] of [
+    [digest, "rust:1.95"],
+    ["maven:3.9", digest],
+    [digest, ""],
+  ])
+    assert.equal(built(maven, rust).status, 1);
+});
+
+test("Maven itself is taken by hash", () => {
+  const script = readFileSync(join(root, ".ci/bootstrap"), "utf8");
+  assert.match(script, /^maven_sha256=[0-9a-f]{64}$/m);
+  assert.match(script, /echo "\$maven_sha256 {2}apache-maven-\$maven_version-bin\.zip" \| sha256sum --check/);
+});
+
 test("what Maven takes is taken by hash", () => {
   const locked = new Set();
   for (const line of readFileSync(join(root, ".mvn/checksums/checksums.sha256"), "utf8").trim().split("\n")) {
