@@ -239,13 +239,13 @@ final class SendQueue<T> {
   }
 
   /** The trace contexts of several bodies are inside their frame. */
-  private static SendOptions options(List<? extends Body<?>> bodies) {
+  private static <T> SendOptions options(List<Body<T>> bodies) {
     SendOptions first = bodies.getFirst().options;
     return bodies.size() == 1 ? first : new SendOptions(first.online(), null);
   }
 
-  private static byte[] frame(List<? extends Body<?>> bodies) {
-    Body<?> first = bodies.getFirst();
+  private static <T> byte[] frame(List<Body<T>> bodies) {
+    Body<T> first = bodies.getFirst();
     if (bodies.size() == 1) {
       return Frame.body(first.broadcast, first.bytes);
     }

@@ -20,7 +20,7 @@ import org.junit.jupiter.api.Test;
 class FullQueuesTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
 
-  /** What may wait for full queues, where a test sets it. */
+  /** Bytes that may wait for full queues, where a test sets them. */
   private static final int ROOM = 1 << 20;
 
   private static final ChannelConfig.Limits LIMITS =

@@ -18,7 +18,7 @@ abstract class ServerFixture {
     server.close();
   }
 
-  /** What the service keeps for a member. */
+  /** The account of a member at the service. */
   TestServer.Account account(TestGroup.TestMember each) {
     return server.accounts.get(each.entry().aci());
   }
