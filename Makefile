@@ -12,7 +12,7 @@ ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
 export KEEP EDGE QUICK SEED JOBS SLOW_START_AFTER_IDLE SHAPES
-# Maven refuses what has another hash than the one that was reviewed. `make record-hashes` writes those of new artifacts.
+# Maven refuses an artifact with another hash than the reviewed one. `make record-hashes` adds those of new ones.
 HASHES = -Daether.artifactResolver.postProcessor.trustedChecksums=true \
   -Daether.artifactResolver.postProcessor.trustedChecksums.checksumAlgorithms=SHA-256 \
   -Daether.trustedChecksumsSource.summaryFile=true -Daether.trustedChecksumsSource.summaryFile.originAware=false \

@@ -188,7 +188,7 @@ class ApprovalTest {
     assertNotShown("no intent");
   }
 
-  /** What is shown of a file is what another command would send. */
+  /** A file shows the intent that another command would send. */
   @Test
   void an_intent_is_shown_to_the_end_of_its_file_or_not_at_all() throws Exception {
     requester = folder.resolve("wallet-intents.pem");

@@ -146,7 +146,7 @@ final class Callers implements AutoCloseable {
     forgotten = System.nanoTime();
   }
 
-  /** What was signed since that was forgotten. Fails if a caller had to give up. */
+  /** The signatures since {@link #forget}. Fails if a caller had to give up. */
   Counted counted() {
     List<Signed> signed = take();
     double seconds = (System.nanoTime() - forgotten) / 1e9;

@@ -316,7 +316,7 @@ final class ClientConnection implements Presence.Subscriber {
   }
 
   /**
-   * @param bytes of the frame: what the call holds until it is answered
+   * @param bytes of the frame, which the call holds until it is answered
    */
   private void request(WebSocketRequestMessage message, int bytes) {
     long id = message.getId();

@@ -17,7 +17,7 @@ final class HttpBody implements AutoCloseable {
   private final FrameAssembler parts;
 
   /**
-   * @param source who sends it
+   * @param source of the call
    * @param maxBytes most bytes that it may have
    */
   HttpBody(ConnectionMemory memory, Source source, int maxBytes) {

@@ -47,7 +47,7 @@ class MessagingPropertiesTest {
         });
   }
 
-  /** Each of them can be used up by others; what is left is for the service itself. */
+  /** Others can use up each of them; the rest is for the service itself. */
   @Test
   void the_default_limits_fit_into_the_memory_of_the_image_together() throws Exception {
     Matcher heap =
