@@ -85,7 +85,7 @@ public final class BitcoinPsbt {
       // How the library says that bytes are no transaction, key or script; it has several ways.
       throw new IntentException(IntentProblem.PSBT_MALFORMED);
     }
-    if (psbt == null || !isSane(psbt.global.tx)) {
+    if (psbt == null || !isSane(psbt.global.tx) || !isProven(psbt)) {
       throw new IntentException(IntentProblem.PSBT_MALFORMED);
     }
     return new BitcoinPsbt(psbt, maps);
@@ -98,6 +98,30 @@ public final class BitcoinPsbt {
         && !tx.txOut.isEmpty()
         && tx.txOut.size() <= MAX_OUTPUTS
         && tx.txIn.stream().allMatch(in -> spent.add(in.outPoint));
+  }
+
+  /**
+   * Each previous transaction is the one that its input names, and what the input says it spends is
+   * the output there. The library looks, too; what a fee is worth hangs on it.
+   */
+  private static boolean isProven(Psbt psbt) {
+    for (int i = 0; i < psbt.inputs.size(); i++) {
+      Input input = psbt.inputs.get(i);
+      Transaction previous = input.getNonWitnessUtxo();
+      if (previous == null) {
+        continue;
+      }
+      OutPoint spent = psbt.global.tx.txIn.get(i).outPoint;
+      boolean there =
+          previous.txid.equals(spent.txid)
+              && spent.index >= 0
+              && spent.index < previous.txOut.size();
+      TxOut claimed = input.getWitnessUtxo();
+      if (!there || claimed != null && !claimed.equals(previous.txOut.get((int) spent.index))) {
+        return false;
+      }
+    }
+    return true;
   }
 
   /** Its encoding, with the entries of each map in the order of their types and keys. */

@@ -136,6 +136,33 @@ class BitcoinPsbtTest {
         KEY);
   }
 
+  /** Else it proves nothing about the amount that the fee is made of. */
+  @Test
+  void a_previous_transaction_is_that_of_its_input_and_has_what_it_spends() throws Exception {
+    String other = PREVIOUS.hash.value.toHex();
+    for (ByteString lie :
+        List.of(
+            psbt(TRANSACTION, previous(), entry("01", UTXO)),
+            psbt(
+                PROVEN.replace(other + "00000000", other + "01000000"),
+                previous(),
+                entry("01", UTXO)),
+            psbt(
+                PROVEN.replace(other + "00000000", other + "ffffffff"),
+                previous(),
+                entry("01", UTXO)),
+            psbt(
+                PROVEN,
+                previous() + entry("01", witnessUtxo(625_000_001)),
+                entry("01", UTXO)))) {
+      assertRefused(IntentProblem.PSBT_MALFORMED, lie);
+    }
+    ByteString both =
+        psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_000)), entry("01", UTXO));
+    assertThat(Payloads.decode(intent(both, 1), KEY).toSign())
+        .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
+  }
+
   private static String witnessUtxo(long amount) {
     return HexFormat.of().formatHex(TxOut.write(out(amount, KEY)));
   }

@@ -155,6 +155,8 @@ public record SignerProperties(
    * Limits of sessions; see {@link SessionLimits}. However high {@code maxPerRequester} is, a
    * requester leaves places to others.
    *
+   * @param clockSkew a second at most: no request id that was claimed before may lie after the fence
+   *     of a start, which takes longer
    * @param threads that compute; 0 for one a processor
    */
   public record Sessions(
@@ -166,7 +168,10 @@ public record SignerProperties(
       @DefaultValue("30ms") Duration combineDelay,
       @DefaultValue("0") int threads) {
 
+    private static final Duration MOST_SKEW = Duration.ofSeconds(1);
+
     public Sessions {
+      require(clockSkew.compareTo(MOST_SKEW) <= 0, "sessions.clock-skew is above a second");
       require(threads >= 0 && threads <= 256, "sessions.threads is not 0 to 256");
     }
 

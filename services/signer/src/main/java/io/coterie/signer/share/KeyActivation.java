@@ -19,6 +19,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
@@ -51,8 +52,8 @@ public final class KeyActivation {
   /** A peer whose messages are dropped is named in the log this often. */
   private static final long WARN_NANOS = 10_000_000_000L;
 
-  /** Reports of peers that wait to be looked at. */
-  private static final int MAX_WAITING_REPORTS = 1024;
+  /** Reports of one peer that wait to be looked at. */
+  static final int MAX_WAITING_REPORTS = 1024;
 
   private static final String BAD_SIGNATURE = "bad_evidence_signature";
   private static final String BAD_CERTIFICATE = "bad_certificate";
@@ -67,8 +68,8 @@ public final class KeyActivation {
   private final Map<SessionId, ShareCandidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
 
-  /** Counted by the threads that bring them, too. */
-  private final AtomicInteger waitingReports = new AtomicInteger();
+  /** By party; counted by the threads that bring them, too. */
+  private final Map<Integer, AtomicInteger> waitingReports = new ConcurrentHashMap<>();
 
   private final Map<Integer, Long> warnedNanos = new HashMap<>();
 
@@ -186,19 +187,10 @@ public final class KeyActivation {
   /**
    * A peer reports that it has stored its share.
    *
-   * @return false if too many reports wait; this one is dropped, and the peer will ask again
+   * @return false if too many reports of it wait; this one is dropped, and the peer will ask again
    */
   public boolean reported(Member sender, SessionId session, Completed completed) {
-    if (waitingReports.incrementAndGet() > MAX_WAITING_REPORTS) {
-      waitingReports.decrementAndGet();
-      return false;
-    }
-    lane.execute(
-        () -> {
-          waitingReports.decrementAndGet();
-          take(sender, session, completed);
-        });
-    return true;
+    return lookAt(sender, () -> take(sender, session, completed));
   }
 
   /**
@@ -207,14 +199,20 @@ public final class KeyActivation {
    * @return as {@link #reported}
    */
   public boolean declined(Member sender, SessionId session) {
-    if (waitingReports.incrementAndGet() > MAX_WAITING_REPORTS) {
-      waitingReports.decrementAndGet();
+    return lookAt(sender, () -> abandon(sender, session));
+  }
+
+  private boolean lookAt(Member sender, Runnable report) {
+    AtomicInteger waiting =
+        waitingReports.computeIfAbsent(sender.partyId(), _ -> new AtomicInteger());
+    if (waiting.incrementAndGet() > MAX_WAITING_REPORTS) {
+      waiting.decrementAndGet();
       return false;
     }
     lane.execute(
         () -> {
-          waitingReports.decrementAndGet();
-          abandon(sender, session);
+          waiting.decrementAndGet();
+          report.run();
         });
     return true;
   }

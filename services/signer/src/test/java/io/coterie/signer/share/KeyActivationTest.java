@@ -1,0 +1,91 @@
+package io.coterie.signer.share;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.signer.FakeCore;
+import io.coterie.signer.TestEvidence;
+import io.coterie.signer.party.PartyNetwork;
+import io.coterie.trust.Member;
+import io.coterie.trust.Roster;
+import java.util.ArrayDeque;
+import java.util.Collection;
+import java.util.List;
+import java.util.Queue;
+import java.util.Set;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+import org.junit.jupiter.api.Test;
+
+/** Reports of peers about shares, while nobody looks at them. */
+class KeyActivationTest {
+  private static final SessionId SESSION = new SessionId(ByteString.copyFrom(new byte[32]));
+
+  private final Member alpha = party("alpha", 1);
+  private final Member bravo = party("bravo", 2);
+  private final Member charlie = party("charlie", 3);
+  private final Queue<Runnable> lane = new ArrayDeque<>();
+  private final KeyActivation activation =
+      new KeyActivation(
+          new Net(),
+          new MemoryShares(),
+          lane::add,
+          new FakeCore().of(1),
+          () -> 0,
+          _ -> {},
+          (_, _) -> {});
+
+  private static Member party(String name, int id) {
+    return new Member(
+        name,
+        Member.Role.PARTY,
+        id,
+        "here",
+        new UUID(1, id),
+        1,
+        new byte[33],
+        TestEvidence.publicKey(id));
+  }
+
+  /** Nothing leaves. */
+  private final class Net implements PartyNetwork {
+    @Override
+    public Roster roster() {
+      return new Roster("test", 1, List.of(alpha, bravo, charlie));
+    }
+
+    @Override
+    public Member self() {
+      return alpha;
+    }
+
+    @Override
+    public Set<Member> reachable() {
+      return Set.of();
+    }
+
+    @Override
+    public void broadcast(
+        Collection<Member> recipients, PartyMessage message, @Nullable String traceparent) {
+      throw new AssertionError("nothing is to be said");
+    }
+
+    @Override
+    public void send(Member recipient, PartyMessage message, @Nullable String traceparent) {
+      throw new AssertionError("nothing is to be said");
+    }
+  }
+
+  @Test
+  void a_peer_that_floods_with_reports_keeps_those_of_no_other_out() {
+    for (int i = 0; i < KeyActivation.MAX_WAITING_REPORTS; i++) {
+      assertThat(activation.declined(bravo, SESSION)).isTrue();
+    }
+    assertThat(activation.declined(bravo, SESSION)).isFalse();
+    assertThat(activation.declined(charlie, SESSION)).isTrue();
+    lane.forEach(Runnable::run);
+    assertThat(activation.declined(bravo, SESSION)).as("they were looked at").isTrue();
+  }
+}
