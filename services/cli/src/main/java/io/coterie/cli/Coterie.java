@@ -4,6 +4,7 @@ import io.coterie.cli.doctor.DoctorCommand;
 import io.coterie.cli.intent.IntentCommand;
 import io.coterie.cli.key.KeysCommand;
 import io.coterie.cli.plan.PlanCommand;
+import io.coterie.cli.profile.Preparation;
 import io.coterie.cli.profile.Profile;
 import io.coterie.cli.signing.CancelCommand;
 import io.coterie.cli.signing.LoadCommand;
@@ -70,6 +71,15 @@ public final class Coterie implements Terminal.Holder {
   static final Set<Class<?>> ABOUT_OTHERS =
       Set.of(AutoComplete.GenerateCompletion.class, CommandLine.HelpCommand.class);
 
+  /** All that these do needs a connection, and little of what others do. */
+  private static final Set<Class<?>> CONNECTED =
+      Set.of(
+          KeysCommand.class,
+          SignCommand.class,
+          CancelCommand.class,
+          DoctorCommand.class,
+          LoadCommand.class);
+
   private final Terminal terminal;
 
   private Coterie(Terminal terminal) {
@@ -77,8 +87,17 @@ public final class Coterie implements Terminal.Holder {
   }
 
   public static void main(String... args) {
+    System.exit(run(args));
+  }
+
+  /** Runs a command as the process does, and returns its exit code. */
+  static int run(String... args) {
     silenceLibraries();
-    System.exit(commandLine(Terminal.OF_PROCESS, commands(args)).execute(args));
+    List<Class<?>> commands = commands(args);
+    if (connects(commands)) {
+      Preparation.begin();
+    }
+    return commandLine(Terminal.OF_PROCESS, commands).execute(args);
   }
 
   /**
@@ -111,6 +130,11 @@ public final class Coterie implements Terminal.Holder {
     }
     List<Class<?>> named = COMMANDS.stream().filter(command -> isNamed(command, first)).toList();
     return named.isEmpty() || ABOUT_OTHERS.containsAll(named) ? COMMANDS : named;
+  }
+
+  /** Whether the commands that the arguments name are going to connect. */
+  static boolean connects(List<Class<?>> commands) {
+    return commands.size() == 1 && CONNECTED.containsAll(commands);
   }
 
   private static boolean isNamed(Class<?> command, String name) {

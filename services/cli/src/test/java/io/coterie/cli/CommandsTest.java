@@ -42,6 +42,18 @@ class CommandsTest {
     assertThat(Coterie.commands(first)).isEmpty();
   }
 
+  @ParameterizedTest
+  @ValueSource(strings = {"keys", "key", "sign", "cancel", "doctor", "load"})
+  void a_connection_is_prepared_for_the_commands_that_need_one(String first) {
+    assertThat(Coterie.connects(Coterie.commands(first))).isTrue();
+  }
+
+  @ParameterizedTest
+  @ValueSource(strings = {"verify", "intent", "trust", "plan", "--version", "--help", "kyes"})
+  void no_connection_is_prepared_for_others(String first) {
+    assertThat(Coterie.connects(Coterie.commands(first))).isFalse();
+  }
+
   @Test
   void the_help_names_all() {
     String help = Run.of("--help").out();

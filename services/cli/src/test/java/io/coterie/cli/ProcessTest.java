@@ -3,16 +3,21 @@ package io.coterie.cli;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assumptions.assumeThat;
 
+import io.coterie.cli.profile.Profile;
 import io.coterie.cli.terminal.ExitCode;
+import io.grpc.ConnectivityState;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
 
 /** The command as people start it: a process, on the class path that it has without the tests. */
 class ProcessTest {
@@ -91,6 +96,18 @@ class ProcessTest {
     List<String> classes = Files.readAllLines(loaded);
     assertThat(classes).anyMatch(line -> line.contains(" io.coterie.cli.profile.TlsFiles "));
     assertThat(classes).noneMatch(line -> line.contains(" org.bouncycastle.jce.provider."));
+  }
+
+  /** The handshake goes on while the trust file is read. */
+  @Test
+  void a_connection_is_begun_before_the_first_call() throws Exception {
+    String[] options = connected("localhost:1", "wallet.pem", "wallet-key.pem");
+    CountDownLatch begun = new CountDownLatch(1);
+    try (Profile.Connection connection =
+        CommandLine.populateCommand(new Profile(), options).connect()) {
+      connection.channel().notifyWhenStateChanged(ConnectivityState.IDLE, begun::countDown);
+      assertThat(begun.await(30, TimeUnit.SECONDS)).isTrue();
+    }
   }
 
   @Test

@@ -226,12 +226,15 @@ public final class Profile {
   public Connection connect() {
     String target = endpoint();
     ChannelCredentials credentials = TlsFiles.credentials(ca(), cert(), key());
-    return new Connection(
+    ManagedChannel channel =
         Grpc.newChannelBuilder(target, credentials)
             .maxInboundMessageSize(MAX_MESSAGE_BYTES)
             .keepAliveTime(SILENCE.toNanos(), TimeUnit.NANOSECONDS)
             .keepAliveTimeout(KEEP_ALIVE_ANSWER.toNanos(), TimeUnit.NANOSECONDS)
-            .build());
+            .build();
+    // Connects at once: the handshake goes on while the trust file is read.
+    channel.getState(true);
+    return new Connection(channel);
   }
 
   /** A channel that is closed at the end of a try block. */

@@ -51,6 +51,11 @@ public final class TlsFiles {
     }
   }
 
+  /** For a channel that is never used. */
+  static ChannelCredentials trustingNobody() throws IOException, GeneralSecurityException {
+    return TlsChannelCredentials.newBuilder().trustManager(trust(List.of())).build();
+  }
+
   private static TrustManager[] trust(List<X509Certificate> authorities)
       throws IOException, GeneralSecurityException {
     KeyStore store = empty();
