@@ -14,6 +14,8 @@ import com.google.rpc.Status;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Receipt;
+import io.coterie.proto.custody.v1.Refusals;
 import io.coterie.proto.custody.v1.Signing;
 import io.grpc.protobuf.StatusProto;
 import java.nio.file.Files;
@@ -29,6 +31,7 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.UnaryOperator;
+import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.BeforeAll;
@@ -155,6 +158,14 @@ class EveryFieldTest {
         "presigned");
   }
 
+  /** Of the detail of an error that says which parties refused. */
+  private static final Set<String> OF_REFUSALS =
+      Set.of(
+          "receipts.payload",
+          "receipts.payload_type",
+          "receipts.signatures.sig",
+          "receipts.signatures.keyid");
+
   @TempDir static Path folder;
   private static FakeCoordinator coordinator;
 
@@ -239,6 +250,7 @@ class EveryFieldTest {
     assertThat(paths(Key.getDescriptor())).containsExactlyInAnyOrderElementsOf(OF_KEYS.keySet());
     assertThat(paths(Signing.getDescriptor()))
         .containsExactlyInAnyOrderElementsOf(OF_SIGNINGS.keySet());
+    assertThat(paths(Refusals.getDescriptor())).containsExactlyInAnyOrderElementsOf(OF_REFUSALS);
   }
 
   /**
@@ -551,6 +563,55 @@ class EveryFieldTest {
             .isIn(ExitCode.REFUSED, ExitCode.UNAVAILABLE);
       }
     }
+  }
+
+  /** It costs waiting, and no money; but nobody is to blame a party for it. */
+  @Test
+  void a_lie_in_a_refusal_is_no_word_of_a_party() {
+    AtomicReference<UnaryOperator<Refusals>> told = new AtomicReference<>(UnaryOperator.identity());
+    AtomicReference<Refusals> honest = new AtomicReference<>();
+    coordinator.aboutSignings =
+        request -> {
+          Refusals.Builder refusals = Refusals.newBuilder();
+          for (int party : List.of(1, 2)) {
+            Receipt receipt = coordinator.refused(request, "keys/ecdsa", 0, party);
+            refusals.addReceipts(FakeCoordinator.signed(party, receipt));
+          }
+          honest.set(refusals.build());
+          throw StatusProto.toStatusRuntimeException(
+              Status.newBuilder()
+                  .setCode(9)
+                  .addDetails(Any.pack(told.get().apply(honest.get())))
+                  .build());
+        };
+    String[] sign = {"sign", "ecdsa", "--digest", DIGEST};
+    assertThat(signedRefusals(coterie(sign))).containsExactly("p1", "p2");
+    int count = lies(honest.get()).size();
+    for (int i = 0; i < count; i++) {
+      int which = i;
+      told.set(refusals -> (Refusals) lies(refusals).get(which).answer());
+      Run run = coterie(sign);
+      Lie lie = lies(honest.get()).get(which);
+      assertThat(run.exitCode()).as("%s %s", lie, run).isEqualTo(ExitCode.UNAVAILABLE);
+      assertThat(run.out()).as("%s", lie).isEmpty();
+      List<String> parties = signedRefusals(run);
+      boolean ofList =
+          lie.path().equals("receipts.payload")
+              && lie.what().matches(".*(twice|empty element|backwards)");
+      if (ofList) {
+        assertThat(parties).as("%s", lie).containsExactlyInAnyOrder("p1", "p2");
+      } else {
+        assertThat(parties).as("%s", lie).isSubsetOf("p1", "p2").hasSizeLessThan(2);
+      }
+    }
+  }
+
+  private static List<String> signedRefusals(Run run) {
+    return Pattern.compile("party (p\\d) refused: ON_HOLD \\(signed by the party\\)")
+        .matcher(run.err())
+        .results()
+        .map(found -> found.group(1))
+        .toList();
   }
 
   @Test

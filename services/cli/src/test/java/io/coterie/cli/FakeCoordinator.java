@@ -30,6 +30,7 @@ import io.coterie.proto.custody.v1.ReshareKeyRequest;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
@@ -313,6 +314,28 @@ final class FakeCoordinator implements AutoCloseable {
                   Receipts.signed(receipt, TestFiles.sign(party, Receipts.statement(receipt))));
             });
     return signing.build();
+  }
+
+  /** The receipt of a party that refuses a request. */
+  Receipt refused(Signing request, String key, int reshareEpoch, int party) {
+    return Receipt.newBuilder()
+        .setKind(Receipt.Kind.REFUSED)
+        .setInstallation(TestFiles.INSTALLATION)
+        .setKey(key)
+        .setKeyFingerprint(KeyFingerprint.of(holding(key).keyPublic))
+        .setReshareEpoch(reshareEpoch)
+        .setRequester("wallet")
+        .setRequestId(request.getRequestId())
+        .setIntentDigest(request.getIntentDigest())
+        .setParty(party)
+        .setReason("REFUSAL_REASON_ON_HOLD")
+        .setUnixMs(1_800_000_000_000L)
+        .build();
+  }
+
+  /** A receipt as that party signs it. */
+  static SignedReceipt signed(int by, Receipt receipt) {
+    return Receipts.signed(receipt, TestFiles.sign(by, Receipts.statement(receipt)));
   }
 
   private Signing signing(SignedIntent signed) {

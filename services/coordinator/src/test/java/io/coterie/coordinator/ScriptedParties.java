@@ -120,6 +120,13 @@ final class ScriptedParties implements AutoCloseable {
   /** Sessions of which there will be no signature, as all their parties know. */
   private final Set<ByteString> over = ConcurrentHashMap.newKeySet();
 
+  /** The refusal of a party that refuses an order, made of what it refuses by. */
+  interface Refusing {
+    Refused apply(Member self, Refused refused, Order order);
+  }
+
+  volatile Refusing refusing = (_, refused, _) -> refused;
+
   /** How often a party has refused because it has contributed elsewhere. */
   final AtomicInteger bound = new AtomicInteger();
 
@@ -260,7 +267,13 @@ final class ScriptedParties implements AutoCloseable {
                   });
       case Behaviour.Refuses r -> {
         over.add(session);
-        refuse(channel, coordinator, session, r.reason(), r.detail());
+        report(
+            channel,
+            coordinator,
+            SessionReport.newBuilder()
+                .setSessionId(session)
+                .setRefused(
+                    refusing.apply(channel.self(), refused(r.reason(), r.detail()), order)));
       }
       case Behaviour.Claims c -> {
         over.add(session);
@@ -628,9 +641,11 @@ final class ScriptedParties implements AutoCloseable {
     report(
         channel,
         coordinator,
-        SessionReport.newBuilder()
-            .setSessionId(session)
-            .setRefused(Refused.newBuilder().setReason(reason).setDetail(detail)));
+        SessionReport.newBuilder().setSessionId(session).setRefused(refused(reason, detail)));
+  }
+
+  private static Refused refused(RefusalReason reason, String detail) {
+    return Refused.newBuilder().setReason(reason).setDetail(detail).build();
   }
 
   private void bound(

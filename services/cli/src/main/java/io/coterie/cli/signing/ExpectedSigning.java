@@ -55,10 +55,7 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
   Signing require(SignedIntent signed, ReceiptCheck receipts, Signing answer) {
     requireAnswer(intent.getKey(), intent.getRequestId(), answer);
     if (answer.getState() != Signing.State.SIGNED) {
-      return receipts.judged(
-          unfinished(answer),
-          new NeverProof.Request(
-              signed.getSignatures(0).getKeyid(), intent.getRequestId(), intent.getReshareEpoch()));
+      return receipts.judged(unfinished(answer), request(signed));
     }
     requireField("scheme", answer.getScheme() == intent.getScheme());
     requireField(
@@ -87,6 +84,12 @@ record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayloa
         "der_signature",
         answer.getDerSignature().equals(ecdsa ? EcdsaVerifier.der(signature) : ByteString.EMPTY));
     return answer.toBuilder().setDecoded(payload.toProto()).clearError().clearReceipts().build();
+  }
+
+  /** The request of the intent as it was sent. */
+  NeverProof.Request request(SignedIntent signed) {
+    return new NeverProof.Request(
+        signed.getSignatures(0).getKeyid(), intent.getRequestId(), intent.getReshareEpoch());
   }
 
   /** The coordinator's word on a signing without a signature. */

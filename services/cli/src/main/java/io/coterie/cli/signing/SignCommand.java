@@ -14,6 +14,7 @@ import io.coterie.cli.profile.Profile;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.PartyRefusal;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
@@ -25,9 +26,11 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.StatusRuntimeException;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.Callable;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -118,10 +121,7 @@ public final class SignCommand implements Callable<Integer> {
                     .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
                     .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
       } catch (StatusRuntimeException e) {
-        // The sender of an error can have the signature. Nothing of its advice is passed on.
-        throw new CliException(
-            ExitCode.UNAVAILABLE,
-            UNKNOWN + " The coordinator's word, which proves nothing: " + CliException.said(e));
+        throw unknown(e, receipts.refusals(e, signed, expected.request(signed)));
       } catch (CliException e) {
         throw new CliException(ExitCode.UNAVAILABLE, UNKNOWN + " " + e.getMessage());
       }
@@ -140,6 +140,22 @@ public final class SignCommand implements Callable<Integer> {
         }
       };
     }
+  }
+
+  /**
+   * The sender of an error can have the signature, and a party that refused one order can have
+   * followed another. Nothing of its advice is passed on.
+   */
+  private static CliException unknown(StatusRuntimeException error, List<PartyRefusal> refusals) {
+    String refused =
+        refusals.stream().map(PartyRefusal::words).collect(Collectors.joining("; ", " ", "."));
+    return new CliException(
+        ExitCode.UNAVAILABLE,
+        UNKNOWN
+            + (refusals.isEmpty() ? "" : refused)
+            + " The coordinator's word, which proves nothing: "
+            + CliException.said(error),
+        refusals);
   }
 
   static SigningIntent content(SignedIntent signed) {

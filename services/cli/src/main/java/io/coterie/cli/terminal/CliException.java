@@ -10,6 +10,7 @@ import io.grpc.StatusException;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import java.util.EnumSet;
+import java.util.List;
 import java.util.Set;
 import java.util.stream.Collectors;
 import javax.net.ssl.SSLException;
@@ -28,6 +29,7 @@ public final class CliException extends RuntimeException {
           ErrorReason.OPERATION_CANCELLED);
 
   private final int exitCode;
+  private final transient List<PartyRefusal> refusals;
 
   /**
    * A failure.
@@ -36,8 +38,19 @@ public final class CliException extends RuntimeException {
    * @param message one line, with what the user can do
    */
   public CliException(int exitCode, String message) {
+    this(exitCode, message, List.of());
+  }
+
+  /**
+   * A failure that is said to come of refusals.
+   *
+   * @param exitCode one of {@link ExitCode}
+   * @param message one line, with the refusals in words, and with what the user can do
+   */
+  public CliException(int exitCode, String message, List<PartyRefusal> refusals) {
     super(message);
     this.exitCode = exitCode;
+    this.refusals = List.copyOf(refusals);
   }
 
   /** Something local that the user has to mend. */
@@ -48,6 +61,11 @@ public final class CliException extends RuntimeException {
   /** The exit code that the command ends with. */
   public int exitCode() {
     return exitCode;
+  }
+
+  /** The refusals that it comes of; for programs. */
+  List<PartyRefusal> refusals() {
+    return refusals;
   }
 
   @Override

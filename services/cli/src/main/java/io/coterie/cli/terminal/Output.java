@@ -2,6 +2,7 @@ package io.coterie.cli.terminal;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.ListValue;
 import com.google.protobuf.MessageOrBuilder;
 import com.google.protobuf.Struct;
 import com.google.protobuf.Timestamp;
@@ -161,6 +162,12 @@ public final class Output {
     }
     String reason = StatusErrors.reason(failure).map(Enum::name).orElse("");
     Struct error = texts("error", known.getMessage(), "reason", reason);
+    if (!known.refusals().isEmpty()) {
+      ListValue.Builder refused = ListValue.newBuilder();
+      known.refusals().forEach(refusal -> refused.addValues(refusal.json()));
+      Value all = Value.newBuilder().setListValue(refused).build();
+      error = error.toBuilder().putFields("refused", all).build();
+    }
     try {
       return Terminal.printableJson(
           JsonFormat.printer().omittingInsignificantWhitespace().print(error));

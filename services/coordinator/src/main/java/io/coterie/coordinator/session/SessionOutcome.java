@@ -6,6 +6,7 @@ import io.coterie.platform.error.StatusErrors;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Completion;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.util.List;
 import java.util.Map;
@@ -43,15 +44,25 @@ public sealed interface SessionOutcome {
    * Parties that would not start.
    *
    * @param details the words of these parties, for people; one line each
+   * @param receipts of those that gave one; unchecked
    */
-  record Refused(Map<Integer, RefusalReason> by, Map<Integer, String> details)
+  record Refused(
+      Map<Integer, RefusalReason> by,
+      Map<Integer, String> details,
+      Map<Integer, SignedReceipt> receipts)
       implements SessionOutcome {
+
+    /** Parties that would not make shares: of that they give no receipts. */
+    public Refused(Map<Integer, RefusalReason> by, Map<Integer, String> details) {
+      this(by, details, Map.of());
+    }
 
     /** One party would not start. */
     static Refused of(int party, io.coterie.proto.party.v1.Refused refused) {
       return new Refused(
           Map.of(party, refused.getReason()),
-          Map.of(party, StatusErrors.detail(refused.getDetail())));
+          Map.of(party, StatusErrors.detail(refused.getDetail())),
+          refused.hasReceipt() ? Map.of(party, refused.getReceipt()) : Map.of());
     }
 
     /** The words of a party; empty if it said none. */

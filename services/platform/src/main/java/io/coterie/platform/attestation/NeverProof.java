@@ -23,7 +23,19 @@ public record NeverProof(List<String> never, int holders, int needed) {
    *
    * @param reshareEpoch that its intent names
    */
-  public record Request(String requester, String requestId, int reshareEpoch) {}
+  public record Request(String requester, String requestId, int reshareEpoch) {
+
+    /** The request as receipts of the key's parties name it. */
+    Receipts.Subject with(AttestedKey key, Trust trust) {
+      return new Receipts.Subject(
+          trust.roster().installation(),
+          key.name(),
+          key.fingerprint(),
+          reshareEpoch,
+          requester,
+          requestId);
+    }
+  }
 
   public NeverProof {
     never = List.copyOf(never);
@@ -38,14 +50,7 @@ public record NeverProof(List<String> never, int holders, int needed) {
       AttestedKey key, Request request, List<SignedReceipt> receipts, Trust trust)
       throws AttestationException {
     Holding holding = key.holding(request.reshareEpoch());
-    Receipts.Subject subject =
-        new Receipts.Subject(
-            trust.roster().installation(),
-            key.name(),
-            key.fingerprint(),
-            request.reshareEpoch(),
-            request.requester(),
-            request.requestId());
+    Receipts.Subject subject = request.with(key, trust);
     List<String> never = new ArrayList<>();
     int previous = 0;
     for (SignedReceipt envelope : receipts) {

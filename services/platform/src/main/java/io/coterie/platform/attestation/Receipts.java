@@ -2,6 +2,7 @@ package io.coterie.platform.attestation;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.error.SessionFailures;
 import io.coterie.platform.intent.Dsse;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
@@ -11,6 +12,7 @@ import io.coterie.platform.ledger.StatementSignature;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.ReceiptSignature;
 import io.coterie.proto.custody.v1.SignedReceipt;
+import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.util.List;
@@ -36,6 +38,9 @@ public final class Receipts {
   /** A reshare makes epoch 2 or a later one. */
   private static final int FIRST_RESHARED = 2;
 
+  /** 9999-12-31T23:59:59.999Z, the last instant that every form of a time has. */
+  private static final long MAX_UNIX_MS = 253_402_300_799_999L;
+
   /** The request that a receipt is about; each field as in {@link Receipt}. */
   record Subject(
       String installation,
@@ -44,6 +49,35 @@ public final class Receipts {
       int reshareEpoch,
       String requester,
       String requestId) {}
+
+  /**
+   * A request to sign that a party may refuse.
+   *
+   * @param intentDigest SHA-256 of the payload of its signed intent
+   */
+  public record Refusable(Subject subject, ByteString intentDigest) {
+
+    /**
+     * The request of an intent.
+     *
+     * @param installation of the party: the intent may name another one
+     */
+    public static Refusable of(VerifiedIntent.Signing intent, String installation) {
+      return new Refusable(
+          new Subject(
+              installation,
+              intent.key(),
+              intent.keyFingerprint(),
+              intent.reshareEpoch(),
+              intent.requester(),
+              intent.requestId()),
+          intent.digest());
+    }
+
+    public String requester() {
+      return subject.requester();
+    }
+  }
 
   private Receipts() {}
 
@@ -64,6 +98,19 @@ public final class Receipts {
             request.requester(),
             request.requestId()),
         party);
+  }
+
+  /**
+   * The receipt of a party that has refused a request.
+   *
+   * @param unixMs when, in ms since 1970
+   */
+  public static Receipt refused(Refusable request, RefusalReason reason, long unixMs, int party) {
+    return about(Receipt.Kind.REFUSED, request.subject(), party)
+        .setIntentDigest(request.intentDigest())
+        .setReason(reason.name())
+        .setUnixMs(unixMs)
+        .build();
   }
 
   static Receipt.Builder about(Receipt.Kind kind, Subject request, int party) {
@@ -129,7 +176,7 @@ public final class Receipts {
   }
 
   private static boolean isWellFormed(Receipt receipt) {
-    return isDigestOfKind(receipt)
+    return isContentOfKind(receipt)
         && Member.isName(receipt.getInstallation())
         && IntentVerifier.isKeyName(receipt.getKey())
         && receipt.getKeyFingerprint().size() == IntentVerifier.FINGERPRINT_BYTES
@@ -140,10 +187,16 @@ public final class Receipts {
         && receipt.getParty() <= Member.MAX_PARTY_ID;
   }
 
-  private static boolean isDigestOfKind(Receipt receipt) {
+  private static boolean isContentOfKind(Receipt receipt) {
+    boolean refuses = !receipt.getReason().isEmpty() || receipt.getUnixMs() != 0;
     return switch (receipt.getKind()) {
-      case SIGNED, REFUSED -> receipt.getIntentDigest().size() == DIGEST_BYTES;
-      case NEVER -> receipt.getIntentDigest().isEmpty();
+      case SIGNED -> receipt.getIntentDigest().size() == DIGEST_BYTES && !refuses;
+      case NEVER -> receipt.getIntentDigest().isEmpty() && !refuses;
+      case REFUSED ->
+          receipt.getIntentDigest().size() == DIGEST_BYTES
+              && SessionFailures.refusal(receipt.getReason()).isPresent()
+              && receipt.getUnixMs() > 0
+              && receipt.getUnixMs() <= MAX_UNIX_MS;
       case KIND_UNSPECIFIED, UNRECOGNIZED -> false;
     };
   }
@@ -151,7 +204,8 @@ public final class Receipts {
   /**
    * Whether the party that a receipt names has signed it: a member with its present evidence key,
    * because a key that it has lost would speak about requests of today, and a party that has left
-   * with one that the roster has for the epoch from which on it held the key.
+   * with one that the roster has for the epoch from which on it held the key. REFUSED is the word
+   * of members alone: nobody gives an order to a party that has left.
    */
   public static boolean isSigned(SignedReceipt envelope, Receipt receipt, Roster roster) {
     ByteString statement = statement(envelope.getPayload());
@@ -161,7 +215,11 @@ public final class Receipts {
         roster
             .byPartyId(receipt.getParty())
             .map(member -> List.of(member.evidenceKey()))
-            .orElseGet(() -> roster.evidenceKeys(receipt.getParty(), epoch));
+            .orElseGet(
+                () ->
+                    receipt.getKind() == Receipt.Kind.REFUSED
+                        ? List.of()
+                        : roster.evidenceKeys(receipt.getParty(), epoch));
     return keys.stream().anyMatch(key -> StatementSignature.verifies(key, statement, signature));
   }
 }

@@ -1,10 +1,26 @@
 package io.coterie.platform.error;
 
 import io.coterie.proto.party.v1.RefusalReason;
+import java.util.EnumSet;
+import java.util.Optional;
+import java.util.Set;
 
 /** Translates the reports of parties about a session into the reason that a caller sees. */
 public final class SessionFailures {
+  private static final Set<RefusalReason> KNOWN =
+      EnumSet.complementOf(
+          EnumSet.of(RefusalReason.REFUSAL_REASON_UNSPECIFIED, RefusalReason.UNRECOGNIZED));
+
   private SessionFailures() {}
+
+  /**
+   * The refusal of that name.
+   *
+   * @return empty for everything that is no reason, or none that this version knows
+   */
+  public static Optional<RefusalReason> refusal(String name) {
+    return KNOWN.stream().filter(reason -> reason.name().equals(name)).findFirst();
+  }
 
   /**
    * The reason for a caller when so many parties refused that no quorum was left. One party's

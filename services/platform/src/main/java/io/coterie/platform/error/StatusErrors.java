@@ -5,9 +5,12 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
 import com.google.rpc.RetryInfo;
 import com.google.rpc.Status;
+import io.coterie.proto.custody.v1.Refusals;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.grpc.StatusRuntimeException;
 import io.grpc.protobuf.StatusProto;
 import java.nio.channels.ClosedChannelException;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 
@@ -66,6 +69,16 @@ public final class StatusErrors {
 
   /** The status to store or to send. */
   public static Status status(ErrorReason reason, Map<String, String> metadata) {
+    return status(reason, metadata, List.of());
+  }
+
+  /**
+   * The status to store or to send.
+   *
+   * @param refusals REFUSED receipts of parties; few, because a status travels in trailers
+   */
+  public static Status status(
+      ErrorReason reason, Map<String, String> metadata, List<SignedReceipt> refusals) {
     Status.Builder status =
         Status.newBuilder()
             .setCode(reason.code().value())
@@ -89,6 +102,9 @@ public final class StatusErrors {
                                     .setSeconds(pause.toSeconds())
                                     .setNanos(pause.getNano()))
                             .build())));
+    if (!refusals.isEmpty()) {
+      status.addDetails(Any.pack(Refusals.newBuilder().addAllReceipts(refusals).build()));
+    }
     return status.build();
   }
 
@@ -104,7 +120,8 @@ public final class StatusErrors {
 
   /** The exception a gRPC handler ends a call with. */
   public static StatusRuntimeException of(CustodyException failure) {
-    return of(failure.reason(), failure.metadata());
+    return StatusProto.toStatusRuntimeException(
+        status(failure.reason(), failure.metadata(), failure.refusals()));
   }
 
   /**
@@ -136,6 +153,20 @@ public final class StatusErrors {
       }
     }
     return Optional.empty();
+  }
+
+  /** The receipts of refusals in a status; nobody has verified them. */
+  public static List<SignedReceipt> refusals(Status status) {
+    for (Any detail : status.getDetailsList()) {
+      if (detail.is(Refusals.class)) {
+        try {
+          return detail.unpack(Refusals.class).getReceiptsList();
+        } catch (InvalidProtocolBufferException e) {
+          return List.of();
+        }
+      }
+    }
+    return List.of();
   }
 
   /** The error info of this system in what a gRPC stub threw, if it has one. */

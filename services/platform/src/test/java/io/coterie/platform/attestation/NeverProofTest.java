@@ -57,7 +57,7 @@ class NeverProofTest {
         .build();
   }
 
-  private static SignedReceipt signed(int by, Receipt receipt) {
+  static SignedReceipt signed(int by, Receipt receipt) {
     return Receipts.signed(receipt, TestSession.sign(PARTIES.get(by), Receipts.statement(receipt)));
   }
 
@@ -139,7 +139,10 @@ class NeverProofTest {
         about(
             "a request that it has refused",
             r ->
-                r.setKind(Receipt.Kind.REFUSED).setIntentDigest(ByteString.copyFrom(new byte[32]))),
+                r.setKind(Receipt.Kind.REFUSED)
+                    .setIntentDigest(ByteString.copyFrom(new byte[32]))
+                    .setReason("REFUSAL_REASON_FORBIDDEN")
+                    .setUnixMs(1)),
         about("another installation", r -> r.setInstallation("staging")),
         about("another key", r -> r.setKey("keys/hot-2")),
         about("another fingerprint", r -> r.setKeyFingerprint(ByteString.copyFrom(new byte[16]))),

@@ -7,6 +7,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.SignedReceipt;
+import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.FormerParty;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
@@ -41,6 +42,14 @@ class ReceiptsTest {
           .setRequester("wallet")
           .setRequestId("01a3185c-5000-7000-8000-000000000001")
           .setParty(2)
+          .build();
+
+  private static final Receipt REFUSED =
+      NEVER.toBuilder()
+          .setKind(Receipt.Kind.REFUSED)
+          .setIntentDigest(ByteString.copyFrom(new byte[32]))
+          .setReason(RefusalReason.REFUSAL_REASON_ON_HOLD.name())
+          .setUnixMs(1_800_000_000_000L)
           .build();
 
   private static final Roster ROSTER =
@@ -129,6 +138,32 @@ class ReceiptsTest {
   }
 
   @Test
+  void a_refusal_is_the_word_of_a_member_on_that_moment() {
+    SignedReceipt envelope = signed(NOW, REFUSED);
+    assertThat(Receipts.read(envelope)).contains(REFUSED);
+    assertThat(isSigned(envelope)).isTrue();
+    assertThat(isSigned(signed(BEFORE, REFUSED))).as("a key that it has lost").isFalse();
+    assertThat(isSigned(signed(LEFT, REFUSED.toBuilder().setParty(4).build())))
+        .as("a party that has left gets no orders")
+        .isFalse();
+    assertThat(REFUSED)
+        .isEqualTo(
+            Receipts.refused(
+                new Receipts.Refusable(
+                    new Receipts.Subject(
+                        "test",
+                        NEVER.getKey(),
+                        NEVER.getKeyFingerprint(),
+                        4,
+                        "wallet",
+                        NEVER.getRequestId()),
+                    REFUSED.getIntentDigest()),
+                RefusalReason.REFUSAL_REASON_ON_HOLD,
+                1_800_000_000_000L,
+                2));
+  }
+
+  @Test
   void no_other_statement_of_a_party_is_a_receipt() {
     SignedReceipt envelope = signed(NOW, NEVER);
     for (ByteString statement :
@@ -154,6 +189,10 @@ class ReceiptsTest {
     return new Bad(what, signed(NOW, change.apply(NEVER.toBuilder()).build()));
   }
 
+  private static Bad refusal(String what, UnaryOperator<Receipt.Builder> change) {
+    return new Bad(what, signed(NOW, change.apply(REFUSED.toBuilder()).build()));
+  }
+
   private static Bad envelope(String what, UnaryOperator<SignedReceipt.Builder> change) {
     return new Bad(what, change.apply(signed(NOW, NEVER).toBuilder()).build());
   }
@@ -170,9 +209,22 @@ class ReceiptsTest {
         content("a kind of a later version", r -> r.setKindValue(4)),
         content("a digest in a NEVER", r -> r.setIntentDigest(digest)),
         content("SIGNED without a digest", r -> r.setKind(Receipt.Kind.SIGNED)),
+        content("a reason in a NEVER", r -> r.setReason(REFUSED.getReason())),
+        content("a time in a NEVER", r -> r.setUnixMs(1)),
         content(
-            "REFUSED with half a digest",
-            r -> r.setKind(Receipt.Kind.REFUSED).setIntentDigest(digest.substring(16))),
+            "a reason in a SIGNED",
+            r ->
+                r.setKind(Receipt.Kind.SIGNED)
+                    .setIntentDigest(digest)
+                    .setReason(REFUSED.getReason())),
+        refusal("REFUSED with half a digest", r -> r.setIntentDigest(digest.substring(16))),
+        refusal("REFUSED without a reason", Receipt.Builder::clearReason),
+        refusal("no reason but a text", r -> r.setReason("NOT SIGNED: pay again")),
+        refusal("a reason without a meaning", r -> r.setReason("REFUSAL_REASON_UNSPECIFIED")),
+        refusal("a reason of no version", r -> r.setReason("UNRECOGNIZED")),
+        refusal("REFUSED without a time", Receipt.Builder::clearUnixMs),
+        refusal("a time before all clocks", r -> r.setUnixMs(-1)),
+        refusal("a time after all clocks", r -> r.setUnixMs(253_402_300_800_000L)),
         content("a field of a later version", r -> r.setUnknownFields(UNKNOWN)),
         content("no installation", r -> r.clearInstallation()),
         content("a key that is none", r -> r.setKey("hot-1")),

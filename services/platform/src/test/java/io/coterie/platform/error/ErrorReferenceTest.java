@@ -47,7 +47,9 @@ class ErrorReferenceTest {
         problems of intents), `detail` (the rule by which a party refused, in its words, for people alone), `resource`.
         Names and numbers are stable: new ones are added, none changes its meaning.
 
-        An answer with `RESOURCE_EXHAUSTED` also carries a `google.rpc.RetryInfo`: how long to wait at least.
+        An answer with `RESOURCE_EXHAUSTED` also carries a `google.rpc.RetryInfo`: how long to wait at least. The error of a
+        signing may carry `coterie.custody.v1.Refusals`: the [receipts](../protocols/session.md#receipts) of parties that
+        refused it.
 
         ## Reasons
 

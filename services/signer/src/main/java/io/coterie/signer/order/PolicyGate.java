@@ -10,7 +10,7 @@ public interface PolicyGate {
    * Verifies the requester's signature and applies its limits. Does not judge expiry: that needs
    * the clock, and is the order's check.
    *
-   * @throws RefusedException with the first reason found
+   * @throws RefusedException with the first reason found, and with the intent if it was verified
    */
   VerifiedIntent admit(SignedIntent intent) throws RefusedException;
 

@@ -1,7 +1,10 @@
 package io.coterie.signer.order;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * This party will not do what it was asked. The text is one line for people, without payload or
@@ -12,6 +15,7 @@ public final class RefusedException extends Exception {
 
   private final RefusalReason reason;
   private final transient ByteString boundOrder;
+  private final transient @Nullable VerifiedIntent intent;
 
   public RefusedException(RefusalReason reason, String detail) {
     this(reason, detail, ByteString.EMPTY);
@@ -22,10 +26,22 @@ public final class RefusedException extends Exception {
    *     empty if that is not the reason, or the order is not known
    */
   public RefusedException(RefusalReason reason, String detail, ByteString boundOrder) {
+    this(reason, detail, boundOrder, null);
+  }
+
+  private RefusedException(
+      RefusalReason reason, String detail, ByteString boundOrder, @Nullable VerifiedIntent intent) {
     // A refusal is an answer, not a fault: no stack trace, so that a flood of them stays cheap.
     super(detail, null, false, false);
     this.reason = reason;
     this.boundOrder = boundOrder;
+    this.intent = intent;
+  }
+
+  /** The refusal, by a rule of this party, of an intent whose requester's signature is good. */
+  public static RefusedException forbidden(VerifiedIntent intent, String detail) {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_FORBIDDEN, detail, ByteString.EMPTY, intent);
   }
 
   /** The refusal of a session whose request is bound to another one; {@code order} as above. */
@@ -50,6 +66,11 @@ public final class RefusedException extends Exception {
 
   public ByteString boundOrder() {
     return boundOrder;
+  }
+
+  /** The intent that was refused, if its requester's signature was found good before. */
+  public Optional<VerifiedIntent> intent() {
+    return Optional.ofNullable(intent);
   }
 
   /** The line for people. */

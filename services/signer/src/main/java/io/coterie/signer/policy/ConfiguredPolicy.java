@@ -39,7 +39,7 @@ public final class ConfiguredPolicy implements PolicyGate {
     String denial =
         rule == null ? "the requester has no rule here" : rule.denial(intent).orElse(null);
     if (denial != null) {
-      throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, denial);
+      throw RefusedException.forbidden(intent, denial);
     }
     return intent;
   }

@@ -2,7 +2,6 @@ package io.coterie.signer.policy;
 
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.trust.KeyRight;
@@ -35,7 +34,7 @@ public final class TrustedPolicy implements PolicyGate {
     VerifiedIntent intent = local.admit(signed);
     String denial = denial(intent).orElse(null);
     if (denial != null) {
-      throw new RefusedException(RefusalReason.REFUSAL_REASON_FORBIDDEN, denial);
+      throw RefusedException.forbidden(intent, denial);
     }
     return intent;
   }

@@ -1,8 +1,10 @@
 package io.coterie.signer.session;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.Receipts;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.DiskShares;
@@ -30,7 +32,11 @@ final class Admission {
   private final DiskShares disk;
   private final Operations operations;
   private final InstantSource clock;
+  private final String installation;
 
+  /**
+   * @param installation that this party is of
+   */
   Admission(
       PolicyGate gate,
       OrderCheck check,
@@ -38,7 +44,8 @@ final class Admission {
       Leases leases,
       DiskShares disk,
       Operations operations,
-      InstantSource clock) {
+      InstantSource clock,
+      String installation) {
     this.gate = gate;
     this.check = check;
     this.shares = shares;
@@ -46,6 +53,7 @@ final class Admission {
     this.disk = disk;
     this.operations = operations;
     this.clock = clock;
+    this.installation = installation;
   }
 
   /**
@@ -62,7 +70,8 @@ final class Admission {
     if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
-    VerifiedIntent intent = order.hasSignedIntent() ? gate.admit(order.getSignedIntent()) : null;
+    VerifiedIntent intent =
+        order.hasSignedIntent() ? admitted(session, order.getSignedIntent()) : null;
     session.verified = intent != null || asksForPresignatures(order);
     SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
     session.plan = plan;
@@ -77,6 +86,26 @@ final class Admission {
     roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
+  }
+
+  /**
+   * An intent that this party's policy admits; from its requester's signature on it is asked for.
+   */
+  private VerifiedIntent admitted(Session session, SignedIntent signed) throws RefusedException {
+    try {
+      VerifiedIntent intent = gate.admit(signed);
+      session.asked = refusable(intent);
+      return intent;
+    } catch (RefusedException e) {
+      session.asked = refusable(e.intent().orElse(null));
+      throw e;
+    }
+  }
+
+  private Receipts.@Nullable Refusable refusable(@Nullable VerifiedIntent intent) {
+    return intent instanceof VerifiedIntent.Signing signing
+        ? Receipts.Refusable.of(signing, installation)
+        : null;
   }
 
   /** Whether it serves no requester. */

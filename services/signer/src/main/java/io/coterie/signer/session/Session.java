@@ -1,5 +1,6 @@
 package io.coterie.signer.session;
 
+import io.coterie.platform.attestation.Receipts;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.LogScope;
@@ -40,6 +41,9 @@ final class Session {
 
   /** Whether the requester's signature over its intent is good, or it serves no requester. */
   boolean verified;
+
+  /** The request to sign, once its requester's signature is known to be good. */
+  Receipts.@Nullable Refusable asked;
 
   /** Its work; there once the order was checked. */
   @Nullable Operation operation;

@@ -25,13 +25,15 @@ import java.util.List;
 final class SessionReports {
   private final PartyNetwork network;
   private final RequestBindings bindings;
+  private final RefusalReceipts receipts;
 
   /**
    * @param bindings asked for what this party has sent and seen in sessions of the past
    */
-  SessionReports(PartyNetwork network, RequestBindings bindings) {
+  SessionReports(PartyNetwork network, RequestBindings bindings, RefusalReceipts receipts) {
     this.network = network;
     this.bindings = bindings;
+    this.receipts = receipts;
   }
 
   /** The message that carries an envelope of the core. */
@@ -86,7 +88,10 @@ final class SessionReports {
             .setTimedOut(TimedOut.newBuilder().setRound(session.round).addAllMissing(missing)));
   }
 
-  /** An order is refused; with the signature of its request, if this party has seen it. */
+  /**
+   * An order is refused; with a receipt for its requester, and with the signature of its request,
+   * if this party has seen it.
+   */
   void refused(Session session, RefusedException refusal) {
     RequestBindings.Answer past = bindings.answer(session.id);
     Refused.Builder refused =
@@ -96,6 +101,7 @@ final class SessionReports {
             .setBoundOrder(refusal.boundOrder())
             .setSignature(past.signature());
     past.recoveryId().ifPresent(refused::setRecoveryId);
+    receipts.give(session.asked, refused);
     report(session, SessionReport.newBuilder().setRefused(refused));
   }
 

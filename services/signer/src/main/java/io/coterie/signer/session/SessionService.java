@@ -112,7 +112,8 @@ public final class SessionService implements AutoCloseable {
             clock,
             pool::nanos);
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
-    SessionReports reports = new SessionReports(network, bindings);
+    RefusalReceipts receipts = new RefusalReceipts(core, self, clock, pool::nanos);
+    SessionReports reports = new SessionReports(network, bindings, receipts);
     DiskShares disk = new DiskShares(claims);
     this.refusals =
         new Refusals(claims, witnesses, bindings, reports, records, disk, ports.ledgers().holds());
@@ -166,7 +167,8 @@ public final class SessionService implements AutoCloseable {
             leases,
             disk,
             operations,
-            clock);
+            clock,
+            network.roster().installation());
     this.opening =
         new SessionOpening(
             admission,

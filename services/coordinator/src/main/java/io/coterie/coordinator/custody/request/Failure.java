@@ -8,6 +8,7 @@ import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.SessionFailures;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
 import java.util.Collection;
@@ -23,26 +24,39 @@ import java.util.stream.Collectors;
  * a request that ends without one.
  *
  * @param metadata keys of {@link StatusErrors}
+ * @param refusals REFUSED receipts of parties
  */
-public record Failure(ErrorReason reason, Map<String, String> metadata) {
+public record Failure(
+    ErrorReason reason, Map<String, String> metadata, List<SignedReceipt> refusals) {
 
   public Failure {
     metadata = Map.copyOf(metadata);
+    refusals = List.copyOf(refusals);
+  }
+
+  /** A failure without receipts. */
+  public Failure(ErrorReason reason, Map<String, String> metadata) {
+    this(reason, metadata, List.of());
   }
 
   /** As an error of the API. */
   public CustodyException toException() {
-    return new CustodyException(reason, metadata);
+    return new CustodyException(reason, metadata, refusals);
   }
 
   /** The form in which the failure is stored. */
   public Status toStatus() {
-    return StatusErrors.status(reason, metadata);
+    return StatusErrors.status(reason, metadata, refusals);
   }
 
   /** The same under another reason, when a failure of a session becomes that of the request. */
   public Failure as(ErrorReason other) {
-    return new Failure(other, metadata);
+    return new Failure(other, metadata, refusals);
+  }
+
+  /** The same with the word of parties that refused. */
+  public Failure with(List<SignedReceipt> receipts) {
+    return new Failure(reason, metadata, receipts);
   }
 
   /** The same with the words of a party; they may be empty. */
@@ -52,7 +66,7 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
     }
     Map<String, String> more = new TreeMap<>(metadata);
     more.put(StatusErrors.DETAIL, detail);
-    return new Failure(reason, more);
+    return new Failure(reason, more, refusals);
   }
 
   /**
@@ -74,14 +88,15 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
 
   /** The failure of an error of the API. */
   public static Failure of(CustodyException error) {
-    return new Failure(error.reason(), error.metadata());
+    return new Failure(error.reason(), error.metadata(), error.refusals());
   }
 
   /** The failure that {@link #toStatus} made a status of. */
   public static Failure of(Status stored) {
     return new Failure(
         StatusErrors.reason(stored).orElse(ErrorReason.INTERNAL),
-        StatusErrors.info(stored).map(ErrorInfo::getMetadataMap).orElse(Map.of()));
+        StatusErrors.info(stored).map(ErrorInfo::getMetadataMap).orElse(Map.of()),
+        StatusErrors.refusals(stored));
   }
 
   /** Too few of these parties can be reached. */

@@ -176,8 +176,7 @@ public final class Run<R> {
       Throwable cause = Objects.requireNonNull(e.getCause());
       return switch (cause) {
         // A copy: several callers throw it.
-        case CustodyException refused ->
-            throw new CustodyException(refused.reason(), refused.metadata());
+        case CustodyException refused -> throw Failure.of(refused).toException();
         case Abandoned _ -> {
           if (caller.deadlineNanos() - System.nanoTime() <= 0) {
             throw whyNotYet().toException();

@@ -100,6 +100,7 @@ public final class SigningAttempts {
   private final SigningSubject subject;
   private final Pace pace;
   private final Candidates candidates;
+  private final SignedRefusals refusals;
   private final SessionTimes times;
   private final boolean presignable;
   private KeyRecord key;
@@ -131,6 +132,7 @@ public final class SigningAttempts {
     this.subject = subject;
     this.pace = new Pace(services.stopping());
     this.candidates = new Candidates(services.keys().excluded(intent.key()));
+    this.refusals = new SignedRefusals(intent);
     this.times =
         new SessionTimes(services.timeout(), services.limits(), clock, run, intent.notAfter());
     this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
@@ -147,12 +149,10 @@ public final class SigningAttempts {
         return false;
       }
       if (times.isExpired()) {
-        request.fail(run.lastFailureOrExpiry().as(ErrorReason.INTENT_EXPIRED), tried);
-        return true;
+        return fail(run.lastFailureOrExpiry().as(ErrorReason.INTENT_EXPIRED));
       }
       if (tried >= services.limits().maxSessions()) {
-        request.fail(run.lastFailureOrExpiry(), tried);
-        return true;
+        return fail(run.lastFailureOrExpiry());
       }
       Optional<SecureChannel> channel = services.link().channel();
       if (channel.isEmpty()) {
@@ -165,6 +165,12 @@ public final class SigningAttempts {
       }
     }
     run.drain();
+    return true;
+  }
+
+  /** The request has ended without a signature; parties may have said that they refused it. */
+  private boolean fail(Failure why) throws InterruptedException {
+    request.fail(why.with(refusals.receipts()), tried);
     return true;
   }
 
@@ -190,11 +196,8 @@ public final class SigningAttempts {
     return switch (services
         .chooser()
         .choose(key.threshold(), members, reachable, candidates.ranks(clock.instant()))) {
-      case Choice.Exhausted _ -> {
-        request.fail(
-            candidates.exhausted(run.resource, key, services.keys().wentBack(key.name())), tried);
-        yield true;
-      }
+      case Choice.Exhausted _ ->
+          fail(candidates.exhausted(run.resource, key, services.keys().wentBack(key.name())));
       case Choice.OutOfReach outOfReach -> {
         run.failedFor(Failure.outOfReach(run.resource, Failure.names(outOfReach.unreachable())));
         pace.pauseUntilReachable(channel, outOfReach.unreachable());
@@ -270,7 +273,11 @@ public final class SigningAttempts {
       return true;
     }
     learn(session, outcome, parties);
-    Failure failure = Failure.of(run.resource, session, outcome).asOf(times.isExpired());
+    refusals.hear(outcome, channel.roster());
+    Failure failure =
+        Failure.of(run.resource, session, outcome)
+            .asOf(times.isExpired())
+            .with(refusals.receipts());
     Failure before = run.lastFailure();
     // The caller is to know what keeps the other session from its end.
     run.failedFor(before != null && outcome instanceof SessionOutcome.Bound ? before : failure);
@@ -432,7 +439,8 @@ public final class SigningAttempts {
       // It says that it contributed, and has nothing to show for it.
       candidates.failed(claimant);
     }
-    run.failedFor(Failure.of(run.resource, session, outcome));
+    refusals.hear(outcome, channel.roster());
+    run.failedFor(Failure.of(run.resource, session, outcome).with(refusals.receipts()));
     return false;
   }
 
