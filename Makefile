@@ -132,8 +132,9 @@ bench-fairness: build ## measure what a greedy requester costs another, in proce
 	@$(JAVA) io.coterie.acceptance.bench.Fairness $(or $(DURATION),30)
 
 bench-messaging: build/env.mk ## measure stored sends, and honest ones beside 1,000 hostile senders; SECONDS_EACH=60
-	@STEP_SHOW='^(stored|online|hostile) .*' $(STEP) bench-messaging $(MAVEN) test -pl services/messaging -am \
+	@STEP_SHOW='^(stored|online|hostile|honest|service)[ :,].*' $(STEP) bench-messaging $(MAVEN) test -pl services/messaging -am \
 	  -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false -Dtest=StoredSendsTest,HostileSendersTest \
+	  -Dcoterie.test.compiler=-XX:TieredStopAtLevel=4 \
 	  -Dcoterie.messaging.durable=true -Dcoterie.messaging.stored.sends=8000 \
 	  -Dcoterie.messaging.hostile.senders=1000 -Dcoterie.messaging.hostile.seconds=$(or $(SECONDS_EACH),60)
 

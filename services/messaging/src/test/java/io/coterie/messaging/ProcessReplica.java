@@ -76,6 +76,23 @@ public final class ProcessReplica implements AutoCloseable {
     return client;
   }
 
+  int port() {
+    return port;
+  }
+
+  /** The processor time and the memory that it has taken. */
+  String cost() throws IOException {
+    String memory =
+        Files.readAllLines(Path.of("/proc/" + process.pid() + "/status")).stream()
+            .filter(line -> line.startsWith("VmHWM"))
+            .findFirst()
+            .orElse("VmHWM: unknown");
+    return "service: processor=%.0f s, resident=%s"
+        .formatted(
+            process.info().totalCpuDuration().orElseThrow().toMillis() / 1e3,
+            memory.substring(memory.indexOf(':') + 1).strip());
+  }
+
   public boolean isAlive() {
     return process.isAlive();
   }

@@ -26,7 +26,9 @@ import io.coterie.messaging.redis.RedisAccountChanges;
 import io.coterie.messaging.redis.RedisDevices;
 import io.coterie.messaging.redis.RedisLink;
 import io.coterie.messaging.socket.ApiServlet;
+import io.coterie.messaging.socket.ConnectionWork;
 import io.coterie.messaging.socket.Connections;
+import io.coterie.messaging.socket.FairProtocol;
 import io.coterie.messaging.storage.PostgresAccountStore;
 import io.coterie.messaging.storage.PostgresMessageQueue;
 import io.coterie.messaging.storage.PostgresPreKeyStore;
@@ -44,6 +46,9 @@ import org.springframework.boot.autoconfigure.condition.NoneNestedConditions;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
 import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.tomcat.TomcatProtocolHandlerCustomizer;
+import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Conditional;
@@ -267,14 +272,30 @@ public class MessagingConfiguration {
   }
 
   @Bean
+  ConnectionWork connectionWork(
+      MessagingProperties properties, Ticker ticker, MessagingMetrics metrics) {
+    return new ConnectionWork(properties.limits(), properties.rates(), ticker, metrics);
+  }
+
+  @Bean
+  WebServerFactoryCustomizer<TomcatServletWebServerFactory> fairConnections(ConnectionWork work) {
+    TomcatProtocolHandlerCustomizer<FairProtocol> serve = protocol -> protocol.serve(work);
+    return factory -> {
+      factory.setProtocol(FairProtocol.class.getName());
+      factory.addProtocolHandlerCustomizers(serve);
+    };
+  }
+
+  @Bean
   ServletRegistrationBean<ApiServlet> apiServlet(
       Dispatcher dispatcher,
       Accounts accounts,
       Connections connections,
+      ConnectionWork work,
       MessagingProperties properties) {
     return new ServletRegistrationBean<>(
         new ApiServlet(
-            dispatcher, accounts, connections, (int) properties.limits().body().toBytes()),
+            dispatcher, accounts, connections, work, (int) properties.limits().body().toBytes()),
         "/*");
   }
 }

@@ -29,6 +29,8 @@ import org.springframework.util.unit.DataSize;
  * @param storedPending most bytes of messages that wait to be stored
  * @param connections most WebSockets at once; anonymous ones get at most half. Each needs some 130
  *     kB
+ * @param requests most connections at once that are not WebSockets: they are in their handshake, or
+ *     make calls over HTTP
  * @param cachedAccounts most accounts kept in memory, of some 1 kB each, and as many identifiers
  *     that are known to have none
  * @param drain how long requests in progress may take to end at shutdown
@@ -51,6 +53,7 @@ public record Limits(
     @DefaultValue("250ms") Duration storedWait,
     @DefaultValue("8MB") DataSize storedPending,
     @DefaultValue("384") int connections,
+    @DefaultValue("192") int requests,
     @DefaultValue("10000") int cachedAccounts,
     @DefaultValue("10s") Duration drain) {
   public Limits {
@@ -71,6 +74,7 @@ public record Limits(
     requirePositive(storedWait, "limits.stored-wait");
     requirePositive(storedPending, "limits.stored-pending");
     requirePositive(connections, "limits.connections");
+    requirePositive(requests, "limits.requests");
     requirePositive(cachedAccounts, "limits.cached-accounts");
     requirePositive(drain, "limits.drain");
   }

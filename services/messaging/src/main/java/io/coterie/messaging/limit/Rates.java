@@ -6,6 +6,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Rates as {@code burst/perSecond}. The defaults let parties run many protocol rounds a second.
  *
+ * @param connections new connections, for each address (of IPv6 its /64)
  * @param registration attempts to register a number, for each requester
  * @param preKeys fetches of a target's prekeys, for each requester: an account, or the address of a
  *     client without credentials
@@ -15,6 +16,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param changes uploads of keys and attributes, for each device
  */
 public record Rates(
+    @DefaultValue("400/100") Rate connections,
     @DefaultValue("10/0.1") Rate registration,
     @DefaultValue("200/10") Rate preKeys,
     @DefaultValue("5000/2000") Rate messages,

@@ -39,13 +39,19 @@ public final class ApiServlet extends HttpServlet {
   private final transient Dispatcher dispatcher;
   private final transient Accounts accounts;
   private final transient Connections connections;
+  private final transient ConnectionWork work;
   private final int maxBodyBytes;
 
   public ApiServlet(
-      Dispatcher dispatcher, Accounts accounts, Connections connections, int maxBodyBytes) {
+      Dispatcher dispatcher,
+      Accounts accounts,
+      Connections connections,
+      ConnectionWork work,
+      int maxBodyBytes) {
     this.dispatcher = dispatcher;
     this.accounts = accounts;
     this.connections = connections;
+    this.work = work;
     this.maxBodyBytes = maxBodyBytes;
   }
 
@@ -130,8 +136,8 @@ public final class ApiServlet extends HttpServlet {
       reply(response, ApiResponse.empty(403));
       return;
     }
-    Optional<ClientConnection> connection =
-        connections.open(who, Source.of(who, request.getRemoteAddr()));
+    Source source = Source.of(who, request.getRemoteAddr());
+    Optional<ClientConnection> connection = connections.open(who, source);
     if (connection.isEmpty()) {
       reply(response, UNAVAILABLE);
       return;
@@ -149,6 +155,8 @@ public final class ApiServlet extends HttpServlet {
     }
     if (response.getStatus() != HttpServletResponse.SC_SWITCHING_PROTOCOLS) {
       connection.get().abandoned();
+    } else if (who != null) {
+      work.authenticated(request.getServletConnection().getConnectionId(), source);
     }
   }
 

@@ -1,16 +1,21 @@
 package io.coterie.messaging.socket;
 
+import java.util.ArrayDeque;
+import java.util.Deque;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.Semaphore;
+import org.jspecify.annotations.Nullable;
 
 /** Counts the calls of one connection that are in progress, and admits none once it is shut. */
 final class CallGate {
-  /** Calls of one connection that may wait for the database at once; more wait in the socket. */
+  /** Calls of one connection that may wait for the database at once; more wait here. */
   private static final int MAX_BLOCKING_CALLS = 16;
 
   private final Executor executor;
-  private final Semaphore blocking = new Semaphore(MAX_BLOCKING_CALLS);
+
+  // Guarded by this.
+  private final Deque<Runnable> waiting = new ArrayDeque<>();
+  private int blocking;
   private int inProgress;
   private boolean shut;
 
@@ -40,31 +45,56 @@ final class CallGate {
     shut = true;
   }
 
+  /** The connection is closed: calls that have not started never do. */
+  synchronized void close() {
+    shut = true;
+    waiting.clear();
+  }
+
   /** Whether no more calls are taken and those that were taken have been answered. */
   synchronized boolean isEmptied() {
     return shut && inProgress == 0;
   }
 
   /**
-   * Runs a call that may wait for the database. If too many run, this waits, and so stops reading
-   * from this client and from no other.
+   * Runs a call that may wait for the database, when few enough of this connection run. The thread
+   * that read the call does not wait for it: it reads for others as well.
    *
    * @throws RejectedExecutionException if the service is stopping; the call does not run
    */
   void runBlocking(Runnable call) {
-    blocking.acquireUninterruptibly();
+    synchronized (this) {
+      if (blocking == MAX_BLOCKING_CALLS) {
+        waiting.addLast(call);
+        return;
+      }
+      blocking++;
+    }
     try {
-      executor.execute(
-          () -> {
-            try {
-              call.run();
-            } finally {
-              blocking.release();
-            }
-          });
+      executor.execute(() -> runAll(call));
     } catch (RejectedExecutionException e) {
-      blocking.release();
+      synchronized (this) {
+        blocking--;
+      }
       throw e;
     }
+  }
+
+  /** The calls neither throw nor fail. */
+  private void runAll(Runnable first) {
+    @Nullable Runnable call = first;
+    while (call != null) {
+      call.run();
+      call = next();
+    }
+  }
+
+  /** The next call in line; null if there is none, and then one call less runs. */
+  private synchronized @Nullable Runnable next() {
+    @Nullable Runnable call = waiting.pollFirst();
+    if (call == null) {
+      blocking--;
+    }
+    return call;
   }
 }

@@ -40,6 +40,9 @@ final class ClientConnection implements Presence.Subscriber {
   private static final ApiResponse UNAVAILABLE =
       ApiResponse.empty(503).withHeader("Retry-After", "2");
 
+  /** Memory that a call in progress takes besides its message. */
+  private static final int CALL_OVERHEAD = 1_024;
+
   /** The device has connected elsewhere. */
   static final CloseCode DISPLACED = CloseCodes.getCloseCode(4409);
 
@@ -210,6 +213,7 @@ final class ClientConnection implements Presence.Subscriber {
     if (window != null) {
       window.stop();
     }
+    calls.close();
     assembler.close();
     frames.close();
     memory.close();
@@ -309,14 +313,14 @@ final class ClientConnection implements Presence.Subscriber {
       return;
     }
     switch (parsed.getType()) {
-      case REQUEST -> request(parsed.getRequest(), message.length);
+      case REQUEST -> request(parsed.getRequest(), message.length + CALL_OVERHEAD);
       case RESPONSE -> response(parsed.getResponse());
       case UNKNOWN -> close(CloseCodes.NOT_CONSISTENT, "malformed message");
     }
   }
 
   /**
-   * @param bytes of the frame, which the call holds until it is answered
+   * @param bytes that the call holds until it is answered: those of the frame, and of a call
    */
   private void request(WebSocketRequestMessage message, int bytes) {
     long id = message.getId();

@@ -2,15 +2,22 @@ package io.coterie.messaging.socket;
 
 import jakarta.websocket.CloseReason.CloseCode;
 import jakarta.websocket.CloseReason.CloseCodes;
-import java.io.ByteArrayOutputStream;
 import java.nio.ByteBuffer;
-import org.jspecify.annotations.Nullable;
+import java.util.ArrayList;
+import java.util.List;
 
 /** Puts the parts of one connection's WebSocket messages together, within bounds. */
 final class FrameAssembler {
+  /** Memory that a part takes besides its bytes. */
+  private static final int PART_OVERHEAD = 64;
+
   private final int maxMessageBytes;
   private final ConnectionMemory.Account memory;
-  private @Nullable ByteArrayOutputStream partial;
+
+  /** Of the message that is incomplete; each as it came, so that nothing is copied twice. */
+  private final List<byte[]> parts = new ArrayList<>();
+
+  private int size;
   private boolean closed;
 
   /** Outcome of one part. */
@@ -38,31 +45,25 @@ final class FrameAssembler {
     if (closed) {
       return new Outcome.Incomplete();
     }
-    int held = partial == null ? 0 : partial.size();
-    if (held + part.remaining() > maxMessageBytes) {
+    if (size + part.remaining() > maxMessageBytes) {
       drop();
       return new Outcome.Refused(CloseCodes.TOO_BIG);
     }
-    if (last && partial == null) {
-      return new Outcome.Complete(bytes(part));
+    byte[] bytes = new byte[part.remaining()];
+    part.get(bytes);
+    if (last && parts.isEmpty()) {
+      return new Outcome.Complete(bytes);
     }
-    memory.take(part.remaining());
-    if (partial == null) {
-      partial = new ByteArrayOutputStream();
-    }
-    partial.writeBytes(bytes(part));
+    memory.take(bytes.length + PART_OVERHEAD);
+    parts.add(bytes);
+    size += bytes.length;
     if (!last) {
       return new Outcome.Incomplete();
     }
-    byte[] message = partial.toByteArray();
+    ByteBuffer message = ByteBuffer.allocate(size);
+    parts.forEach(message::put);
     drop();
-    return new Outcome.Complete(message);
-  }
-
-  private static byte[] bytes(ByteBuffer part) {
-    byte[] bytes = new byte[part.remaining()];
-    part.get(bytes);
-    return bytes;
+    return new Outcome.Complete(message.array());
   }
 
   /** Forgets an incomplete message and takes no further parts. */
@@ -72,9 +73,8 @@ final class FrameAssembler {
   }
 
   private void drop() {
-    if (partial != null) {
-      memory.release(partial.size());
-      partial = null;
-    }
+    memory.release(size + (long) PART_OVERHEAD * parts.size());
+    parts.clear();
+    size = 0;
   }
 }

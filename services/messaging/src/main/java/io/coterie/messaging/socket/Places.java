@@ -4,7 +4,7 @@ import io.coterie.messaging.limit.Source;
 import java.util.ArrayDeque;
 import java.util.Comparator;
 import java.util.Deque;
-import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
 
@@ -16,7 +16,11 @@ import java.util.Optional;
  */
 final class Places<C> {
   private final int most;
-  private final Map<Source, Deque<C>> bySource = new HashMap<>();
+  private final boolean forNewcomers;
+
+  /** The source that has had places for longest is first. */
+  private final Map<Source, Deque<C>> bySource = new LinkedHashMap<>();
+
   private int taken;
 
   /** How an application for a place ended. */
@@ -30,11 +34,19 @@ final class Places<C> {
     record Refused<C>() implements Outcome<C> {}
   }
 
+  /** Places that are kept while nobody else has fewer. */
+  Places(int most) {
+    this(most, false);
+  }
+
   /**
    * @param most places
+   * @param forNewcomers whether a source that has none gets one even if all others have only one:
+   *     that of the source that has had its own for longest
    */
-  Places(int most) {
+  Places(int most, boolean forNewcomers) {
     this.most = most;
+    this.forNewcomers = forNewcomers;
   }
 
   synchronized Outcome<C> take(Source source, C connection) {
@@ -44,10 +56,13 @@ final class Places<C> {
           bySource.entrySet().stream()
               .max(Comparator.comparingInt(entry -> entry.getValue().size()));
       if (largest.isEmpty() || size(source) + 1 >= largest.get().getValue().size()) {
-        return new Outcome.Refused<>();
+        if (!forNewcomers || size(source) > 0) {
+          return new Outcome.Refused<>();
+        }
+        largest = bySource.entrySet().stream().findFirst();
       }
-      C newest = largest.get().getValue().getLast();
-      release(largest.get().getKey(), newest);
+      C newest = largest.orElseThrow().getValue().getLast();
+      release(largest.orElseThrow().getKey(), newest);
       displaced = Optional.of(newest);
     }
     bySource.computeIfAbsent(source, key -> new ArrayDeque<>()).addLast(connection);

@@ -17,6 +17,7 @@ import java.sql.SQLException;
 import java.sql.Timestamp;
 import java.time.Clock;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -26,6 +27,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.Queue;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.BlockingQueue;
@@ -52,6 +54,9 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   /** Acknowledged messages deleted in one transaction. */
   private static final int MAX_DELETES = 1_000;
 
+  /** Ids of bodies that are fetched at once. */
+  private static final int BODY_IDS = 1_000;
+
   /** Ends the deletion; no message has this id. */
   private static final Long END = -1L;
 
@@ -62,6 +67,12 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private final Clock clock;
   private final Limits limits;
   private final OnlineQueue online;
+
+  /** For the thread that stores. */
+  private final QueueRoom room;
+
+  /** Ids for bodies that will be stored, for the thread that stores. */
+  private final Queue<Long> bodyIds = new ArrayDeque<>();
 
   /** Acknowledged, and perhaps not deleted yet. */
   private final Set<Long> acknowledged = ConcurrentHashMap.newKeySet();
@@ -94,6 +105,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     this.presence = presence;
     this.clock = clock;
     this.limits = limits;
+    this.room = new QueueRoom(jdbc, limits.storedMessages());
     this.commit =
         new GroupCommit(
             this::store,
@@ -128,7 +140,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   }
 
   private List<Set<DeviceAddress>> storeInTransaction(List<Delivery> deliveries) {
-    Map<DeviceAddress, Integer> room = room(deliveries);
+    Map<DeviceAddress, Integer> left = room(deliveries);
     List<Set<DeviceAddress>> full = new ArrayList<>();
     List<byte[]> bodies = new ArrayList<>();
     List<Row> rows = new ArrayList<>();
@@ -136,7 +148,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
       Set<DeviceAddress> refused = new HashSet<>();
       int before = rows.size();
       for (Delivery.Recipient recipient : delivery.recipients()) {
-        if (room.merge(recipient.device(), -1, Integer::sum) < 0) {
+        if (left.merge(recipient.device(), -1, Integer::sum) < 0) {
           refused.add(recipient.device());
         } else {
           rows.add(
@@ -157,32 +169,15 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
    */
   private record Row(Delivery.Recipient recipient, int body, Delivery delivery) {}
 
-  /** How many more messages each recipient's queue takes. */
+  /** How many of its messages each recipient's queue takes. */
   private Map<DeviceAddress, Integer> room(List<Delivery> deliveries) {
-    List<DeviceAddress> devices =
-        deliveries.stream()
-            .flatMap(delivery -> delivery.recipients().stream())
-            .map(Delivery.Recipient::device)
-            .distinct()
-            .toList();
-    Map<DeviceAddress, Integer> room = new HashMap<>();
-    jdbc.sql(
-            """
-            SELECT d.aci, d.device_id,
-              (SELECT count(*) FROM (SELECT 1 FROM stored_message m
-                WHERE m.aci = d.aci AND m.device_id = d.device_id LIMIT :most) AS waiting)
-            FROM unnest(CAST(:acis AS uuid[]), CAST(:devices AS smallint[])) AS d (aci, device_id)
-            """)
-        .param("most", limits.storedMessages())
-        .param("acis", devices.stream().map(d -> d.aci().toString()).toArray(String[]::new))
-        .param("devices", devices.stream().map(DeviceAddress::deviceId).toArray(Integer[]::new))
-        .query(
-            row -> {
-              room.put(
-                  new DeviceAddress(row.getObject(1, UUID.class), row.getInt(2)),
-                  limits.storedMessages() - row.getInt(3));
-            });
-    return room;
+    Map<DeviceAddress, Integer> wanted = new HashMap<>();
+    for (Delivery delivery : deliveries) {
+      for (Delivery.Recipient recipient : delivery.recipients()) {
+        wanted.merge(recipient.device(), 1, Integer::sum);
+      }
+    }
+    return room.take(wanted);
   }
 
   /** The ids of the bodies, in their order. */
@@ -190,15 +185,19 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     if (bodies.isEmpty()) {
       return List.of();
     }
-    List<Long> ids =
-        jdbc.sql(
-                """
-                SELECT nextval(pg_get_serial_sequence('shared_body', 'id'))
-                FROM generate_series(1, :count)
-                """)
-            .param("count", bodies.size())
-            .query((row, n) -> row.getLong(1))
-            .list();
+    if (bodyIds.size() < bodies.size()) {
+      bodyIds.addAll(
+          jdbc.sql(
+                  """
+                  SELECT nextval(pg_get_serial_sequence('shared_body', 'id'))
+                  FROM generate_series(1, :count)
+                  """)
+              .param("count", Math.max(BODY_IDS, bodies.size()))
+              .query((row, n) -> row.getLong(1))
+              .list());
+    }
+    List<Long> ids = new ArrayList<>();
+    bodies.forEach(body -> ids.add(bodyIds.remove()));
     batch.update(
         """
         INSERT INTO shared_body (id, body) OVERRIDING SYSTEM VALUE

@@ -67,6 +67,26 @@ public final class MessagingMetrics {
     registry.counter("coterie.messaging.closed", "reason", reason).increment();
   }
 
+  /** Connections that were not admitted, or had to give way before they became WebSockets. */
+  public void refused(String reason) {
+    registry.counter("coterie.messaging.refused", "reason", reason).increment();
+  }
+
+  /** Registers the number of connections that have not completed their handshake. */
+  public void handshakes(Supplier<Number> count) {
+    Gauge.builder("coterie.messaging.handshakes", count)
+        .description("Connections in their TLS handshake")
+        .register(registry);
+  }
+
+  /** Registers the number of connections that wait for a thread. */
+  public void waiting(String kind, Supplier<Number> count) {
+    Gauge.builder("coterie.messaging.waiting", count)
+        .description("Connections that wait for their turn to be worked for")
+        .tag("kind", kind)
+        .register(registry);
+  }
+
   /** The time that one wait for Redis took. */
   public void relay(String outcome, long nanos) {
     Timer.builder("coterie.messaging.relay")

@@ -1,0 +1,108 @@
+package io.coterie.messaging.socket;
+
+import com.github.benmanes.caffeine.cache.Ticker;
+import io.coterie.messaging.limit.Limits;
+import io.coterie.messaging.limit.Rates;
+import io.coterie.messaging.limit.Source;
+import io.coterie.messaging.telemetry.MessagingMetrics;
+import java.nio.channels.SocketChannel;
+import java.time.Duration;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
+
+/**
+ * The threads that work for connections. Handshakes, requests, frames of anonymous WebSockets and
+ * those of authenticated ones have threads of their own, for which sources take turns; so a flood
+ * of one kind keeps no other waiting, and no source another.
+ */
+public final class ConnectionWork implements AutoCloseable {
+  /** Handshakes leave at least one processor to those that are connected. */
+  private static final int HANDSHAKE_THREADS =
+      Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
+
+  /** Frames wait for the database only for an account that is not in memory. */
+  private static final int ANONYMOUS_THREADS = 4;
+
+  private static final int AUTHENTICATED_THREADS = 8;
+  private static final int FRAME_THREADS_OF_SOURCE = 2;
+
+  /** Longer than anything takes but to wait: for the database, or for a client that does not read. */
+  private static final Duration PATIENCE = Duration.ofMillis(100);
+
+  private final Admission<SocketChannel> admission;
+  private final FairExecutor handshakes =
+      new FairExecutor("handshake", HANDSHAKE_THREADS, HANDSHAKE_THREADS, PATIENCE);
+
+  /** A client that lets its body or its answer wait keeps its own thread. */
+  private final FairExecutor requests;
+
+  private final FairExecutor anonymous =
+      new FairExecutor("anonymous", ANONYMOUS_THREADS, FRAME_THREADS_OF_SOURCE, PATIENCE);
+  private final FairExecutor authenticated =
+      new FairExecutor("authenticated", AUTHENTICATED_THREADS, FRAME_THREADS_OF_SOURCE, PATIENCE);
+
+  /** By the container's id of the connection. */
+  private final Map<String, Source> accounts = new ConcurrentHashMap<>();
+
+  private final AtomicInteger handshaking = new AtomicInteger();
+
+  public ConnectionWork(Limits limits, Rates rates, Ticker ticker, MessagingMetrics metrics) {
+    this.admission = new Admission<>(rates.connections(), limits.requests(), ticker, metrics);
+    int connections = limits.connections() + limits.requests();
+    this.requests = new FairExecutor("request", connections, connections, PATIENCE);
+    metrics.handshakes(handshaking::get);
+    metrics.waiting("handshake", handshakes::waiting);
+    metrics.waiting("request", requests::waiting);
+    metrics.waiting("anonymous", anonymous::waiting);
+    metrics.waiting("authenticated", authenticated::waiting);
+  }
+
+  Admission<SocketChannel> admission() {
+    return admission;
+  }
+
+  /** The WebSocket of that connection belongs to an account. */
+  void authenticated(String connection, Source account) {
+    accounts.put(connection, account);
+  }
+
+  /** The connection has ended. */
+  void ended(String connection) {
+    accounts.remove(connection);
+  }
+
+  void handshakeBegun() {
+    handshaking.incrementAndGet();
+  }
+
+  void handshakeEnded() {
+    handshaking.decrementAndGet();
+  }
+
+  void handshake(Source network, Runnable task) {
+    handshakes.execute(network, task);
+  }
+
+  void request(Source network, Runnable task) {
+    requests.execute(network, task);
+  }
+
+  /** Reads frames of a WebSocket, or writes some. */
+  void frames(String connection, Source network, Runnable task) {
+    Source account = accounts.get(connection);
+    if (account == null) {
+      anonymous.execute(network, task);
+    } else {
+      authenticated.execute(account, task);
+    }
+  }
+
+  @Override
+  public void close() {
+    handshakes.close();
+    requests.close();
+    anonymous.close();
+    authenticated.close();
+  }
+}

@@ -1,0 +1,273 @@
+package io.coterie.messaging.socket;
+
+import io.coterie.messaging.limit.Source;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.StandardSocketOptions;
+import java.nio.channels.SelectionKey;
+import java.nio.channels.SocketChannel;
+import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.apache.coyote.Processor;
+import org.apache.tomcat.util.net.NioChannel;
+import org.apache.tomcat.util.net.NioEndpoint;
+import org.apache.tomcat.util.net.SocketBufferHandler;
+import org.apache.tomcat.util.net.SocketEvent;
+import org.apache.tomcat.util.net.SocketWrapperBase;
+import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * Accepts connections as {@link Admission} decides, and works for them on the threads of {@link
+ * ConnectionWork} instead of those that all connections share.
+ */
+final class FairEndpoint extends NioEndpoint {
+  private static final Logger LOG = LoggerFactory.getLogger(FairEndpoint.class);
+
+  /** Bytes that a WebSocket may send in its turn; with more it takes another. */
+  private static final int BYTES_OF_A_TURN = 64 << 10;
+
+  private final Map<SocketChannel, Peer> peers = new ConcurrentHashMap<>();
+  private @Nullable ConnectionWork work;
+
+  /** The other end of a connection. */
+  private static final class Peer {
+    final Source network;
+    final AtomicBoolean handshaking = new AtomicBoolean(true);
+    final AtomicBoolean hasPlace = new AtomicBoolean(true);
+
+    /** Whether a turn to read frames is to come. */
+    final AtomicBoolean hasTurn = new AtomicBoolean();
+
+    Peer(Source network) {
+      this.network = network;
+    }
+  }
+
+  void serve(ConnectionWork toUse) {
+    work = toUse;
+  }
+
+  private ConnectionWork work() {
+    return Objects.requireNonNull(work, "threads to work on");
+  }
+
+  // ---- from the first byte to the end ----
+
+  @Override
+  protected boolean setSocketOptions(SocketChannel socket) {
+    Source network;
+    try {
+      InetSocketAddress address = (InetSocketAddress) socket.getRemoteAddress();
+      network = Source.of(null, address.getAddress().getHostAddress());
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("a connection ended before it began", e);
+      destroySocket(socket);
+      return false;
+    }
+    switch (work().admission().admit(network, socket)) {
+      case Places.Outcome.Admitted<SocketChannel>(Optional<SocketChannel> displaced) ->
+          displaced.map(connections::get).ifPresent(this::end);
+      case Places.Outcome.Refused<SocketChannel> refused -> {
+        refuse(socket);
+        return false;
+      }
+    }
+    Peer peer = new Peer(network);
+    peers.put(socket, peer);
+    work().handshakeBegun();
+    if (!super.setSocketOptions(socket)) {
+      forget(socket);
+      return false;
+    }
+    return true;
+  }
+
+  /** Resets the connection: neither end keeps anything of it. */
+  private void refuse(SocketChannel socket) {
+    try {
+      socket.setOption(StandardSocketOptions.SO_LINGER, 0);
+    } catch (IOException e) {
+      LOG.debug("a connection ended before it was refused", e);
+    }
+    destroySocket(socket);
+  }
+
+  /** Whoever works for the connection meanwhile goes on until it has done so. */
+  private void end(SocketWrapperBase<NioChannel> connection) {
+    super.processSocket(connection, SocketEvent.ERROR, true);
+  }
+
+  private void forget(SocketChannel socket) {
+    Peer peer = peers.remove(socket);
+    if (peer != null) {
+      handshakeEnded(peer);
+      releasePlace(peer, socket);
+    }
+  }
+
+  private void releasePlace(Peer peer, SocketChannel socket) {
+    if (peer.hasPlace.compareAndSet(true, false)) {
+      work().admission().release(peer.network, socket);
+    }
+  }
+
+  private void handshakeEnded(Peer peer) {
+    if (peer.handshaking.compareAndSet(true, false)) {
+      work().handshakeEnded();
+    }
+  }
+
+  @Override
+  public void setHandler(Handler<NioChannel> handler) {
+    super.setHandler(new Watched(handler));
+  }
+
+  /** Notices that a connection has become a WebSocket, and that it has ended. */
+  private final class Watched implements Handler<NioChannel> {
+    private final Handler<NioChannel> handler;
+
+    Watched(Handler<NioChannel> handler) {
+      this.handler = handler;
+    }
+
+    @Override
+    public SocketState process(SocketWrapperBase<NioChannel> connection, SocketEvent event) {
+      SocketState state = handler.process(connection, event);
+      if (state == SocketState.UPGRADED) {
+        SocketChannel socket = connection.getSocket().getIOChannel();
+        Optional.ofNullable(socket).map(peers::get).ifPresent(peer -> releasePlace(peer, socket));
+      }
+      return state;
+    }
+
+    @Override
+    public void release(SocketWrapperBase<NioChannel> connection) {
+      forget(connection.getSocket().getIOChannel());
+      work().ended(id(connection));
+      handler.release(connection);
+    }
+
+    @Override
+    public Object getGlobal() {
+      return handler.getGlobal();
+    }
+
+    @Override
+    public void pause() {
+      handler.pause();
+    }
+
+    @Override
+    public void recycle() {
+      handler.recycle();
+    }
+  }
+
+  /** As {@code ServletRequest.getServletConnection} has it. */
+  private static String id(SocketWrapperBase<NioChannel> connection) {
+    return connection.getServletConnection("http/1.1", "").getConnectionId();
+  }
+
+  // ---- work ----
+
+  @Override
+  public boolean processSocket(
+      @Nullable SocketWrapperBase<NioChannel> connection, SocketEvent event, boolean dispatch) {
+    if (connection == null
+        || !dispatch
+        || (event != SocketEvent.OPEN_READ && event != SocketEvent.OPEN_WRITE)) {
+      return super.processSocket(connection, event, dispatch);
+    }
+    @Nullable SocketChannel socket = connection.getSocket().getIOChannel();
+    @Nullable Peer peer = socket == null ? null : peers.get(socket);
+    if (peer == null) {
+      return super.processSocket(connection, event, dispatch);
+    }
+    try {
+      if (!connection.getSocket().isHandshakeComplete()) {
+        work().handshake(peer.network, () -> handshake(connection, event, peer));
+      } else if (connection.getCurrentProcessor() instanceof Processor p && p.isUpgrade()) {
+        if (event == SocketEvent.OPEN_WRITE || peer.hasTurn.compareAndSet(false, true)) {
+          work().frames(id(connection), peer.network, () -> turn(connection, event, peer));
+        }
+      } else {
+        work().request(peer.network, () -> super.processSocket(connection, event, false));
+      }
+      return true;
+    } catch (RejectedExecutionException e) {
+      LOG.debug("the service has stopped working for connections", e);
+      return false;
+    }
+  }
+
+  @Override
+  protected NioChannel createChannel(SocketBufferHandler buffers) {
+    return isSSLEnabled() ? new TurnChannel(buffers, this) : super.createChannel(buffers);
+  }
+
+  private void turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer) {
+    boolean more = false;
+    connection.getLock().lock();
+    try {
+      if (event == SocketEvent.OPEN_READ) {
+        peer.hasTurn.set(false);
+      }
+      if (connection.getSocket() instanceof TurnChannel channel) {
+        channel.beginTurn(BYTES_OF_A_TURN);
+        try {
+          super.processSocket(connection, event, false);
+        } finally {
+          more = channel.endTurn();
+        }
+      } else {
+        super.processSocket(connection, event, false);
+      }
+    } finally {
+      connection.getLock().unlock();
+    }
+    if (more && !connection.isClosed()) {
+      processSocket(connection, SocketEvent.OPEN_READ, true);
+    }
+  }
+
+  /** One step of the handshake. The first request is work for another thread. */
+  private void handshake(SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer) {
+    connection.getLock().lock();
+    try {
+      if (connection.isClosed()) {
+        return;
+      }
+      switch (step(connection, event)) {
+        case 0 -> {
+          handshakeEnded(peer);
+          if (!processSocket(connection, SocketEvent.OPEN_READ, true)) {
+            connection.close();
+          }
+        }
+        case SelectionKey.OP_READ -> connection.registerReadInterest();
+        case SelectionKey.OP_WRITE -> connection.registerWriteInterest();
+        default -> super.processSocket(connection, SocketEvent.ERROR, false);
+      }
+    } finally {
+      connection.getLock().unlock();
+    }
+  }
+
+  /** Zero if the handshake is complete, what the connection waits for, or -1 if it failed. */
+  private static int step(SocketWrapperBase<NioChannel> connection, SocketEvent event) {
+    try {
+      return connection
+          .getSocket()
+          .handshake(event == SocketEvent.OPEN_READ, event == SocketEvent.OPEN_WRITE);
+    } catch (IOException | RuntimeException e) {
+      LOG.debug("a TLS handshake failed", e);
+      return -1;
+    }
+  }
+}

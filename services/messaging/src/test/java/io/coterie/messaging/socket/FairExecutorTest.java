@@ -1,0 +1,117 @@
+package io.coterie.messaging.socket;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.coterie.messaging.limit.Source;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.TimeUnit;
+import org.awaitility.Awaitility;
+import org.junit.jupiter.api.Test;
+
+class FairExecutorTest {
+  private static final Source GREEDY = new Source.OfNetwork("192.0.2.1");
+  private static final Source MODEST = new Source.OfNetwork("192.0.2.2");
+
+  private static final Duration NEVER = Duration.ofHours(1);
+
+  private static void await(CountDownLatch latch) {
+    try {
+      assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+    } catch (InterruptedException e) {
+      throw new AssertionError(e);
+    }
+  }
+
+  @Test
+  void sources_take_turns_and_their_tasks_keep_their_order() {
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      List<String> ran = new CopyOnWriteArrayList<>();
+      CountDownLatch begin = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(5);
+      CountDownLatch begun = new CountDownLatch(1);
+      executor.execute(
+          GREEDY,
+          () -> {
+            begun.countDown();
+            await(begin);
+          });
+      await(begun);
+      for (String task : List.of("greedy 1", "greedy 2", "greedy 3", "modest 1", "modest 2")) {
+        executor.execute(
+            task.startsWith("greedy") ? GREEDY : MODEST,
+            () -> {
+              ran.add(task);
+              end.countDown();
+            });
+      }
+      assertThat(executor.waiting()).isEqualTo(5);
+      begin.countDown();
+      await(end);
+      assertThat(ran).containsExactly("modest 1", "greedy 1", "modest 2", "greedy 2", "greedy 3");
+      assertThat(executor.waiting()).isZero();
+    }
+  }
+
+  @Test
+  void tasks_that_do_not_end_leave_threads_to_other_sources() {
+    try (FairExecutor executor = new FairExecutor("test", 3, 2, NEVER)) {
+      CountDownLatch stuck = new CountDownLatch(1);
+      for (int i = 0; i < 10; i++) {
+        executor.execute(GREEDY, () -> await(stuck));
+      }
+      CompletableFuture<Void> ran = new CompletableFuture<>();
+      executor.execute(MODEST, () -> ran.complete(null));
+      ran.orTimeout(60, TimeUnit.SECONDS).join();
+      Awaitility.await().until(() -> executor.waiting() == 8);
+      stuck.countDown();
+    }
+  }
+
+  @Test
+  void tasks_that_keep_their_threads_for_long_keep_nobody_from_theirs() {
+    try (FairExecutor executor = new FairExecutor("test", 2, 1, Duration.ofMillis(1))) {
+      CountDownLatch stuck = new CountDownLatch(1);
+      CountDownLatch begun = new CountDownLatch(6);
+      for (int i = 0; i < 3; i++) {
+        for (Source source : List.of(GREEDY, MODEST)) {
+          executor.execute(
+              source,
+              () -> {
+                begun.countDown();
+                await(stuck);
+              });
+        }
+      }
+      await(begun);
+      stuck.countDown();
+    }
+  }
+
+  @Test
+  void goes_on_after_a_task_that_fails() {
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      CompletableFuture<Void> ran = new CompletableFuture<>();
+      executor.execute(
+          GREEDY,
+          () -> {
+            throw new IllegalStateException("as a test wants it");
+          });
+      executor.execute(GREEDY, () -> ran.complete(null));
+      ran.orTimeout(60, TimeUnit.SECONDS).join();
+    }
+  }
+
+  @Test
+  void takes_nothing_when_it_is_closed() {
+    FairExecutor executor = new FairExecutor("test", 1, 1, NEVER);
+    executor.close();
+    assertThatThrownBy(() -> executor.execute(GREEDY, () -> {}))
+        .isInstanceOf(RejectedExecutionException.class);
+  }
+}
