@@ -151,10 +151,7 @@ class BitcoinPsbtTest {
                 PROVEN.replace(other + "00000000", other + "ffffffff"),
                 previous(),
                 entry("01", UTXO)),
-            psbt(
-                PROVEN,
-                previous() + entry("01", witnessUtxo(625_000_001)),
-                entry("01", UTXO)))) {
+            psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_001)), entry("01", UTXO)))) {
       assertRefused(IntentProblem.PSBT_MALFORMED, lie);
     }
     ByteString both =

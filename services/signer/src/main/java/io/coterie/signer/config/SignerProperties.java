@@ -155,8 +155,8 @@ public record SignerProperties(
    * Limits of sessions; see {@link SessionLimits}. However high {@code maxPerRequester} is, a
    * requester leaves places to others.
    *
-   * @param clockSkew a second at most: no request id that was claimed before may lie after the fence
-   *     of a start, which takes longer
+   * @param clockSkew a second at most: no request id that was claimed before may lie after the
+   *     fence of a start, which takes longer
    * @param threads that compute; 0 for one a processor
    */
   public record Sessions(
