@@ -27,9 +27,7 @@ public final class ConnectionWork implements AutoCloseable {
   private static final int AUTHENTICATED_THREADS = 8;
   private static final int FRAME_THREADS_OF_SOURCE = 2;
 
-  /**
-   * Longer than anything takes but to wait: for the database, or for a client that does not read.
-   */
+  /** More than a task takes that waits for no database and for no client that does not read. */
   private static final Duration PATIENCE = Duration.ofMillis(100);
 
   private final Admission<SocketChannel> admission;

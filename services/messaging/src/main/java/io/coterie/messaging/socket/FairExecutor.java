@@ -126,8 +126,8 @@ final class FairExecutor implements AutoCloseable {
   /** Sees to it that tasks that keep their threads do not keep others from theirs. */
   private void relieve() {
     try {
-      while (!threads.awaitTermination(
-          Math.max(1, patience.toMillis() / 2), TimeUnit.MILLISECONDS)) {
+      long pause = Math.max(1, patience.toMillis() / 2);
+      while (!threads.awaitTermination(pause, TimeUnit.MILLISECONDS)) {
         discountLongTasks();
       }
     } catch (InterruptedException e) {
