@@ -4,15 +4,20 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: help bootstrap build test test-java test-rust demo bench bench-circuits bench-fairness bench-messaging \
-  bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images cluster-test fmt \
-  clean
+.PHONY: help bootstrap build test test-java test-rust test-rest demo drill bench bench-circuits bench-fairness \
+  bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images \
+  cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
 endif
 export KEEP EDGE QUICK SEED JOBS SLOW_START_AFTER_IDLE SHAPES
-MAVEN = $(MVN) -B -ntp -Dstyle.color=never
+# Maven refuses what has another hash than the one that was reviewed. `make record-hashes` writes those of new artifacts.
+HASHES = -Daether.artifactResolver.postProcessor.trustedChecksums=true \
+  -Daether.artifactResolver.postProcessor.trustedChecksums.checksumAlgorithms=SHA-256 \
+  -Daether.trustedChecksumsSource.summaryFile=true -Daether.trustedChecksumsSource.summaryFile.originAware=false \
+  -Daether.trustedChecksumsSource.summaryFile.basedir=$(CURDIR)/.mvn/checksums
+MAVEN = $(MVN) -B -ntp -Dstyle.color=never $(HASHES)
 STEP = .ci/step
 LAB_EXTENT = $(if $(QUICK),quick,$(if $(PAPER),paper,$(if $(CONTACTS),contacts,$(if $(LARGE),large,full))))
 LAB_PARTIES = $(if $(QUICK)$(PAPER)$(CONTACTS),5,20)
@@ -69,17 +74,19 @@ build/k6/packages: loadtest/k6/package-lock.json
 build/k6/sign.js: build/k6/packages loadtest/k6/package.json $(wildcard loadtest/k6/*.js)
 	@npm run --silent --prefix loadtest/k6 build
 
-test: build build/k6/sign.js ## run every test of every language, linters included; CI=true fails on a test left out
+test: build build/k6/sign.js ## run the tests and linters of every language; CI=true fails on a test left out
 	@touch build/.test-start
-	@$(MAKE) --no-print-directory --keep-going -j2 test-java test-rust
+	@$(MAKE) --no-print-directory --keep-going -j2 test-java test-rust test-rest
 	@.ci/skipped
 
-# Beside each other: the Java tests mostly wait, the rest computes and gives way.
+# Two beside each other, of which Rust's computes most and gives way; the rest follows the one that ends first.
 test-java:
 	@STEP_SHOW='^\[(INFO|ERROR|WARNING)\] Tests run:.*[0-9]$$' $(STEP) java-tests $(MAVEN) -T 2 spotless:check verify
 
 test-rust:
 	@STEP_SHOW='^(test result|left out): ' $(STEP) rust-tests nice -n 10 .ci/rust
+
+test-rest:
 	@$(STEP) proto .ci/proto
 	@STEP_SHOW='^(left out: |Success! [0-9])' $(STEP) terraform .ci/terraform
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) verifier-tests node --test --test-reporter=tap services/acceptance/verifier/
@@ -90,6 +97,12 @@ test-rust:
 demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1 stays up, EDGE=1 with Envoy in front
 	@$(if $(EDGE),$(STEP) envoy .ci/envoy)
 	@$(JAVA) io.coterie.acceptance.demo.Demo
+
+# The first three of the drill's cases; `make soak PART=drills` has all of them.
+drill: build ## kill each service and the database while a key signs, in a minute; `make soak PART=drills` has more
+	@STEP_SHOW='^(\[(INFO|ERROR)\] Tests run:.*[0-9]$$|progress: killed)' $(STEP) drill \
+	  $(MAVEN) test -pl services/acceptance -am -Dcargo.skip=true -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false \
+	  '-Dtest=ProcessesTest#aSigner*+aTrace*+whateverIsKilledEveryRequest*'
 
 bench: build ## measure key generation and signing against their floors; QUICK=1 for fewer runs, SHAPES=none for load
 	@$(STEP) bench-core cargo build --release --manifest-path services/mpc-core/Cargo.toml -p bench-core
@@ -198,6 +211,10 @@ charts: build ## package the helm charts into build/charts
 
 cluster-test: cluster-images charts ## install and use everything on the Kubernetes of KUBECONFIG; KEEP=1 leaves it
 	@MAVEN='$(MAVEN)' STEP_SHOW='^progress: cluster' STEP_TAIL=80 $(STEP) cluster-test .ci/cluster-test
+
+record-hashes: build/env.mk ## add the hashes of what Maven takes and .mvn/checksums does not have, to be reviewed
+	@$(STEP) record-hashes $(MAVEN) verify -DskipTests -Dspotless.check.skip=true \
+	  -Daether.artifactResolver.postProcessor.trustedChecksums.record=true
 
 fmt: build/classpath ## format every language
 	@cargo fmt --all --manifest-path services/mpc-core/Cargo.toml

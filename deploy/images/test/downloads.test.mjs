@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path, { join } from "node:path";
 import { test } from "node:test";
@@ -85,4 +85,48 @@ test("wheels are taken by hash", () => {
     for (const line of readFileSync(join(root, script), "utf8").match(/pip (download|install)[^\n]*/g))
       assert.match(line, /--require-hashes/);
   }
+});
+
+test("a Dockerfile that is given an image by its tag fails", () => {
+  const text = readFileSync(join(root, "deploy/images/Dockerfile"), "utf8");
+  assert.match(text, /^ARG MAVEN_IMAGE$/m);
+  assert.match(text, /^ARG RUST_IMAGE$/m);
+  const [, check] = /^RUN (for image in .*)$/m.exec(text);
+  const built = (MAVEN_IMAGE, RUST_IMAGE) =>
+    spawnSync("sh", ["-c", check], { env: { MAVEN_IMAGE, RUST_IMAGE }, encoding: "utf8" });
+  const digest = `example.org/a:1@sha256:${"0".repeat(64)}`;
+  assert.equal(built(digest, digest).status, 0);
+  for (const [maven, rust] of [
+    [digest, "rust:1.95"],
+    ["maven:3.9", digest],
+    [digest, ""],
+  ])
+    assert.equal(built(maven, rust).status, 1);
+});
+
+test("Maven itself is taken by hash", () => {
+  const script = readFileSync(join(root, ".ci/bootstrap"), "utf8");
+  assert.match(script, /^maven_sha256=[0-9a-f]{64}$/m);
+  assert.match(script, /echo "\$maven_sha256 {2}apache-maven-\$maven_version-bin\.zip" \| sha256sum --check/);
+});
+
+test("what Maven takes is taken by hash", () => {
+  const locked = new Set();
+  for (const line of readFileSync(join(root, ".mvn/checksums/checksums.sha256"), "utf8").trim().split("\n")) {
+    const [, artifact] = /^[0-9a-f]{64} {2}(\S+\.(?:jar|pom|exe|zip))$/.exec(line) ?? assert.fail(line);
+    assert.ok(!locked.has(artifact), artifact);
+    locked.add(artifact);
+  }
+  const makefile = readFileSync(join(root, "Makefile"), "utf8");
+  assert.match(makefile, /^MAVEN = \$\(MVN\) .*\$\(HASHES\)$/m);
+  assert.match(makefile, /^HASHES = -Daether\.artifactResolver\.postProcessor\.trustedChecksums=true /m);
+  // The jars that were built with, and those of the images.
+  const services = readdirSync(join(root, "services")).map((service) => join(root, "services", service, "target"));
+  const lists = [join(root, "build/classpath.cli"), ...services.map((target) => join(target, "image.classpath"))];
+  const jars = lists
+    .filter((list) => existsSync(list))
+    .flatMap((list) => readFileSync(list, "utf8").trim().split(":"))
+    .map((jar) => /\/repository\/(.*)$/.exec(jar)?.[1])
+    .filter((jar) => jar && !jar.startsWith("io/coterie/"));
+  for (const jar of jars) assert.ok(locked.has(jar), jar);
 });

@@ -59,7 +59,7 @@ pub struct Envelope {
     pub(crate) sender: PartyId,
     /// Whom it is for; `None` for all.
     pub(crate) recipient: Option<PartyId>,
-    /// Drawn when its sender started the session.
+    /// Number of the sender's run, drawn when it started the session.
     pub(crate) run: [u8; RUN_NONCE_BYTES],
     /// Only in signed envelopes: hash of the broadcasts that the sender saw in earlier rounds.
     pub(crate) echo: Option<[u8; 32]>,

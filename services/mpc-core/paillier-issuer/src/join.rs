@@ -57,7 +57,7 @@ pub struct ManagerInput {
     pub issuing_key: Arc<IssuingKey>,
     /// The manager's parameters.
     pub own: Arc<SecretParameters>,
-    /// The member's, checked.
+    /// The member's parameters, checked by the manager.
     pub peer: Arc<Parameters>,
 }
 
@@ -69,7 +69,7 @@ pub struct MemberInput {
     pub secret: Secret<Scalar>,
     /// The member's parameters.
     pub own: Arc<SecretParameters>,
-    /// The manager's, checked by this member.
+    /// The manager's key and parameters, checked by this member.
     pub issuer: Arc<Issuer>,
 }
 

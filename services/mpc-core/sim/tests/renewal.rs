@@ -59,7 +59,7 @@ use world::{Misorder, World};
 
 /// Everyone who may ever hold a share. The first three hold the key to begin with, two of whom sign.
 const PARTIES: [u32; 4] = [1, 2, 3, 4];
-/// Lies that fit few envelopes.
+/// Lies of the core that few envelopes give an occasion for.
 const RARE_LIES: [Lie; 2] = [Lie::Unseals, Lie::BreaksSeal];
 /// Lies in the agreement that need a session in its middle.
 const RARE_DECEITS: [Deceit; 3] = [Deceit::SignsUnseen, Deceit::SendsOtherStatement, Deceit::ShowsOther];
@@ -79,7 +79,7 @@ enum Mutant {
     SwitchesWithoutOne,
     /// They take a certificate without looking at its signatures.
     CertificatesUnread,
-    /// They destroy what they abandon.
+    /// They destroy the shares that they abandon.
     AbandonDestroys,
     /// Everything that they have stored and not decided is gone after a restart.
     StoresInMemory,
@@ -89,7 +89,7 @@ enum Mutant {
     ReplayForgets,
 }
 
-/// Under way.
+/// A message on its way.
 enum Message<S: Scheme> {
     Order {
         to: u32,
@@ -108,7 +108,7 @@ enum Message<S: Scheme> {
         report: Report,
     },
     /// "I have not, and never will."
-    Forsaken {
+    Declined {
         from: u32,
         to: u32,
         session: Name,
@@ -121,7 +121,7 @@ impl<S: Scheme> Message<S> {
             Self::Order { to, .. }
             | Self::Envelope { to, .. }
             | Self::Completed { to, .. }
-            | Self::Forsaken { to, .. } => *to,
+            | Self::Declined { to, .. } => *to,
         }
     }
 }
@@ -136,8 +136,8 @@ impl<S: Scheme> Clone for Message<S> {
             Self::Completed { from, to, report } => {
                 Self::Completed { from: *from, to: *to, report: report.clone() }
             }
-            Self::Forsaken { from, to, session } => {
-                Self::Forsaken { from: *from, to: *to, session: *session }
+            Self::Declined { from, to, session } => {
+                Self::Declined { from: *from, to: *to, session: *session }
             }
         }
     }

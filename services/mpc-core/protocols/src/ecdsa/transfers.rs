@@ -31,7 +31,7 @@ pub struct Transfers {
 
 /// One message of a pair. Empty between parties that will not multiply, and where it is the other's turn.
 pub struct Message {
-    /// Only beside the share.
+    /// Sent only together with the share.
     zero_seed: Option<Half>,
     transfer: Transfer,
 }

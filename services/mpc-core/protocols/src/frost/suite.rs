@@ -31,7 +31,7 @@ pub trait Suite:
     Curve<Point = Element<<Self as Suite>::Cipher>, Scalar = Scalar<<Self as Suite>::Cipher>>
     + Curve<Scalar: Zeroize>
 {
-    /// The crate's description of it.
+    /// The description of the suite in the FROST crate.
     type Cipher: Ciphersuite;
 
     /// Which protocols can use the shares.

@@ -19,11 +19,11 @@ use crate::statement::{Certificate, Pen, Report, Signed, Statement};
 pub enum Deceit {
     /// Stores its end, and tells nobody.
     KeepsBack,
-    /// Tells some.
+    /// Stores its end, and tells some parties only.
     TellsSome,
     /// Says to one that it has stored, and to another that it never will.
     Equivocates,
-    /// Says both to one party.
+    /// Says both to the same party.
     SaysBoth,
     /// Declines what it has stored, or could have.
     Declines,
@@ -41,9 +41,9 @@ pub enum Deceit {
     SendsOtherStatement,
     /// Shows a whole certificate to one party.
     ShowsCertificate,
-    /// Shows one of which signatures are missing, or doubled.
+    /// Shows a certificate in which signatures are missing or doubled.
     ShowsHalf,
-    /// Shows one of another session.
+    /// Shows a certificate of another session.
     ShowsOther,
     /// Asks as if it had nothing.
     Asks,
@@ -81,7 +81,7 @@ pub struct Corrupt<S: Scheme> {
     pen: Pen,
     runs: Vec<(Rc<Order<S>>, Running<S>)>,
     early: Vec<(Name, u32, Vec<u8>)>,
-    /// Of every epoch, by the exact bytes of the public data.
+    /// Shares of every epoch, by the exact bytes of the public data.
     pub shares: Vec<(Vec<u8>, Rc<S::Share>)>,
     orders: BTreeMap<Name, Rc<Order<S>>>,
     finished: BTreeMap<Name, Statement>,
@@ -201,7 +201,7 @@ impl<S: Scheme> Corrupt<S> {
         }
         if self.patient && !self.behaves {
             self.counts(Deceit::Declines);
-            let declines = |to| Message::Forsaken { from: self.number, to, session: order.session };
+            let declines = |to| Message::Declined { from: self.number, to, session: order.session };
             out.extend(others.iter().map(|to| declines(*to)));
         }
         let told: Vec<u32> = match if self.patient { 2 } else { pick(rng, 3) } {
@@ -259,7 +259,7 @@ impl<S: Scheme> Corrupt<S> {
         if self.behaves && asks {
             match self.finished.get(&session).cloned() {
                 Some(statement) => out.push(self.completed(from, &statement)),
-                None => out.push(Message::Forsaken { from: self.number, to: from, session }),
+                None => out.push(Message::Declined { from: self.number, to: from, session }),
             }
         }
     }
@@ -303,7 +303,7 @@ impl<S: Scheme> Corrupt<S> {
         Some((all, whole))
     }
 
-    /// `None` if there is nothing to do it with.
+    /// Acts out a deceit; `None` if there is nothing to do it with.
     fn deceives(
         &mut self,
         deceit: Deceit,
@@ -323,14 +323,14 @@ impl<S: Scheme> Corrupt<S> {
             self.begin(&order, rng, out);
             return Some(());
         }
-        // Most of it about the latest sessions.
+        // Most deceits are about the latest sessions.
         let latest = known.iter().map(|statement| statement.epoch).max()?;
         let recent: Vec<&Statement> =
             known.iter().filter(|statement| statement.epoch == latest || pick(rng, 3) == 0).collect();
         let statement = recent[pick(rng, recent.len())].clone();
         let session = statement.session;
         let number = self.number;
-        let declines = |to| Message::Forsaken { from: number, to, session };
+        let declines = |to| Message::Declined { from: number, to, session };
         match deceit {
             Deceit::KeepsBack | Deceit::TellsSome | Deceit::RunsAgain | Deceit::Restored => return None,
             Deceit::Equivocates => {

@@ -13,14 +13,14 @@ pub type Made<S> =
     (<S as protocols::dealing::Scheme>::Public, Option<<S as protocols::dealing::Scheme>::Share>);
 
 pub enum End<S: Scheme> {
-    /// For whom it waits, if the step says so.
+    /// The parties for which the run waits, if the step says so.
     Not(Option<Vec<PartyId>>),
     Made(Box<Made<S>>),
     Aborted(Abort),
 }
 
 pub struct Turn<S: Scheme> {
-    /// To one, or to all: as it was signed.
+    /// Envelopes to one party or to all, as they were signed.
     pub outgoing: Vec<(Option<u32>, Vec<u8>)>,
     pub end: End<S>,
 }

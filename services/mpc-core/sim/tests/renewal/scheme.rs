@@ -14,7 +14,7 @@ use crate::common::{self, party, roster, threshold};
 use crate::dealing::{Bip340, Bls, Ecdsa, Ed25519, Shares, Tested, numbers, set};
 use crate::{ecdsa_common, harness};
 
-/// Of a session.
+/// The id of a session.
 pub type Name = [u8; 32];
 
 /// The facts that everybody may know of a key.
@@ -121,7 +121,7 @@ impl<S: Scheme> Order<S> {
         }
     }
 
-    /// Of one of its parties, or of a judge.
+    /// The context of one of its parties, or of a judge.
     pub fn settings(&self, me: Option<u32>) -> SessionSettings {
         let base = S::facts(&self.base);
         let payload = match &self.change {

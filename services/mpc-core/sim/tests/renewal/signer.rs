@@ -13,13 +13,13 @@ use crate::{Message, Mutant};
 
 /// Abandoned shares that a party keeps before it leaves those out that declined them.
 const MAX_ABANDONED: usize = 8;
-/// The same whoever declined them.
+/// Abandoned shares that a party keeps in all, whichever parties declined them.
 const MAX_ABANDONED_IN_ALL: usize = MAX_ABANDONED + 20;
 
 #[derive(Clone, PartialEq)]
 pub enum State {
     Provisional,
-    /// The party that has declined, if it was that.
+    /// Abandoned, because of the party that has declined if there is one.
     Abandoned(Option<u32>),
     Active(Option<Certificate>),
 }
@@ -31,7 +31,7 @@ pub struct Held<S: Scheme> {
     pub members: Vec<u32>,
     pub public: S::Public,
     pub facts: Facts,
-    /// None at a party that leaves.
+    /// The new share; none at a party that leaves.
     pub share: Option<Rc<S::Share>>,
     pub number: usize,
     pub state: State,
@@ -79,17 +79,17 @@ impl<S: Scheme> Held<S> {
     }
 }
 
-/// On disk; each method of [`Signer`] that changes it is one transaction.
+/// State on disk; each method of [`Signer`] that changes it is one transaction.
 pub struct Store<S: Scheme> {
     pub held: Vec<Held<S>>,
     /// Sessions it has said it will never complete.
-    pub forsaken: BTreeSet<Name>,
+    pub declined: BTreeSet<Name>,
     pub claimed: BTreeSet<Name>,
 }
 
 impl<S: Scheme> Clone for Store<S> {
     fn clone(&self) -> Self {
-        Self { held: self.held.clone(), forsaken: self.forsaken.clone(), claimed: self.claimed.clone() }
+        Self { held: self.held.clone(), declined: self.declined.clone(), claimed: self.claimed.clone() }
     }
 }
 
@@ -106,19 +106,20 @@ impl<S: Scheme> Store<S> {
         self.held.iter().find(|held| held.session() == session)
     }
 
-    /// Nobody, those who have declined, or all.
+    /// Whether it takes part with these members: with many abandoned shares it leaves out the parties that declined
+    /// them, and with too many everybody.
     fn follows(&self, members: &[u32]) -> bool {
         let abandoned: Vec<_> = self
             .held
             .iter()
             .filter_map(|held| match held.state {
-                State::Abandoned(deserter) => Some(deserter),
+                State::Abandoned(decliner) => Some(decliner),
                 _ => None,
             })
             .collect();
         abandoned.len() < MAX_ABANDONED
             || abandoned.len() < MAX_ABANDONED_IN_ALL
-                && !abandoned.iter().flatten().any(|deserter| members.contains(deserter))
+                && !abandoned.iter().flatten().any(|decliner| members.contains(decliner))
     }
 }
 
@@ -135,10 +136,10 @@ pub struct Run<S: Scheme> {
     pub missing: Vec<PartyId>,
 }
 
-/// Lost when the signer stops.
+/// State that is lost when the signer stops.
 pub struct Memory<S: Scheme> {
     pub running: Option<Run<S>>,
-    /// Came before their order.
+    /// Messages that came before their order.
     pub early: BTreeMap<Name, Vec<(u32, Vec<u8>)>>,
     candidates: BTreeMap<Name, Candidate>,
 }
@@ -157,7 +158,7 @@ impl<S: Scheme> Signer<S> {
     pub fn new(number: u32, mutant: Mutant) -> Self {
         let held = S::shares().get(&number).map(|share| Held::first(S::reopen(share)));
         let store =
-            Store { held: held.into_iter().collect(), forsaken: BTreeSet::new(), claimed: BTreeSet::new() };
+            Store { held: held.into_iter().collect(), declined: BTreeSet::new(), claimed: BTreeSet::new() };
         let memory = Memory { running: None, early: BTreeMap::new(), candidates: BTreeMap::new() };
         Self { number, pen: Pen::of(number), mutant, store, memory, switches: Vec::new() }
     }
@@ -264,7 +265,7 @@ impl<S: Scheme> Signer<S> {
         let dealt = self.store.active().is_some_and(|held| held.facts.epoch + 1 == facts.epoch);
         let wanted = !self.store.held.iter().any(taken)
             && (!deals || dealt)
-            && !self.store.forsaken.contains(&session)
+            && !self.store.declined.contains(&session)
             && self.store.follows(&members);
         if !wanted {
             self.forget(session);
@@ -324,8 +325,8 @@ impl<S: Scheme> Signer<S> {
             None if !is_candidate && asks => {
                 let next = statement.epoch > self.store.active().map_or(1, |held| held.facts.epoch);
                 if next && self.store.of(session).is_none() {
-                    self.store.forsaken.insert(session);
-                    out.push(Message::Forsaken { from: self.number, to: from, session });
+                    self.store.declined.insert(session);
+                    out.push(Message::Declined { from: self.number, to: from, session });
                 }
             }
             _ => (),
@@ -400,7 +401,7 @@ impl<S: Scheme> Signer<S> {
                 held.state = State::Active(Some(Certificate(proof.clone())));
             }
         }
-        self.store.forsaken.clear();
+        self.store.declined.clear();
         let (store, memory) = (&self.store, &mut self.memory);
         let running = memory.running.take().map(|run| run.order.session);
         memory.candidates.retain(|other, _| store.of(*other).is_some() && Some(*other) != running);

@@ -181,7 +181,7 @@ impl<S: Scheme> World<S> {
                     self.counts.followed_after_all += 1;
                 }
             }
-            Message::Forsaken { from, session, .. } => {
+            Message::Declined { from, session, .. } => {
                 let provisional = |signer: &Signer<S>| signer.store.provisional().is_some();
                 let before = provisional(signer);
                 signer.declined(from, session, &mut out);
@@ -203,7 +203,7 @@ impl<S: Scheme> World<S> {
                 corrupt.handle(session, from, &bytes, &mut self.rng, out);
             }
             Message::Completed { from, report, .. } => corrupt.hears(from, report, out),
-            Message::Forsaken { .. } => (),
+            Message::Declined { .. } => (),
         }
     }
 

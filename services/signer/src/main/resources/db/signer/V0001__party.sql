@@ -29,16 +29,17 @@ CREATE TABLE hold (
   since_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Intents of the requests that this party has claimed, as their requesters have signed them. Kept longer than the
--- claims, as the audit records are.
+-- Intents of the requests that this party has claimed, and those that cancelled one, as their requesters have signed
+-- them: two may sign the same bytes. Kept longer than the claims, as the audit records are.
 CREATE TABLE kept_intent (
-  intent_digest BLOB PRIMARY KEY CHECK (length(intent_digest) = 32),
+  intent_digest BLOB NOT NULL CHECK (length(intent_digest) = 32),
   -- The same as ledger_time.
   ran_ms        INTEGER NOT NULL,
   -- The requester's.
   account       TEXT NOT NULL,
   -- coterie.custody.v1.SignedIntent
-  signed_intent BLOB NOT NULL
+  signed_intent BLOB NOT NULL,
+  PRIMARY KEY (intent_digest, account)
 ) STRICT;
 
 CREATE INDEX kept_intent_by_time ON kept_intent (ran_ms);
@@ -109,10 +110,13 @@ CREATE INDEX key_share_by_key ON key_share (key);
 CREATE TABLE declined_session (
   session_id     BLOB PRIMARY KEY CHECK (length(session_id) = 32),
   key            TEXT NOT NULL,
+  -- Id of the party that asked first.
+  asker          INTEGER NOT NULL,
   declined_at_ms INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE INDEX declined_session_by_key ON declined_session (key);
+CREATE INDEX declined_session_by_asker ON declined_session (asker, key);
 
 -- Signatures of most schemes are random: a request that was signed twice would have two. So it is bound to one session
 -- here, until that one cannot become a signature any more. Kept as long as the claim of the request.

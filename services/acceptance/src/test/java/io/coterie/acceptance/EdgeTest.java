@@ -471,6 +471,35 @@ class EdgeTest {
     assertThat(statuses).containsOnly(200, 429);
   }
 
+  /** All parties show the same certificate; their addresses tell them apart. */
+  @Test
+  void anAddressThatCallsTheListenerOfPartiesTooOftenIsRefusedAndOthersAreNot() throws Exception {
+    SSLContext tls = new InsistentClient(cluster.ca(), leaf("parties")).tls();
+    HttpRequest request =
+        HttpRequest.newBuilder(edge.parties().resolve("/v1/keepalive")).timeout(PATIENCE).build();
+    try (HttpClient often =
+            HttpClient.newBuilder()
+                .sslContext(tls)
+                .localAddress(InetAddress.ofLiteral("127.0.0.2"))
+                .build();
+        HttpClient other = HttpClient.newBuilder().sslContext(tls).build()) {
+      boolean refused = false;
+      long end = System.nanoTime() + PATIENCE.toNanos();
+      while (!refused && System.nanoTime() < end) {
+        List<Future<HttpResponse<Void>>> answers = new ArrayList<>();
+        for (int i = 0; i < 300; i++) {
+          answers.add(often.sendAsync(request, HttpResponse.BodyHandlers.discarding()));
+        }
+        for (Future<HttpResponse<Void>> answer : answers) {
+          refused |= answer.get().statusCode() == 429;
+        }
+      }
+      assertThat(refused).isTrue();
+      assertThat(other.send(request, HttpResponse.BodyHandlers.discarding()).statusCode())
+          .isEqualTo(200);
+    }
+  }
+
   private record Ended(Status.Code code, Duration after, String text) {
     static Ended of(Runnable call) {
       long begin = System.nanoTime();

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.regex.Pattern;
@@ -41,18 +42,24 @@ class FileSizesTest {
   }
 
   private static boolean isTest(String name) {
-    return name.matches(".*/(src/test|tests)/.*");
+    return name.matches(".*/(src/test|tests?)/.*");
   }
 
   private static List<Path> sources() throws IOException {
-    try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve("services"))) {
-      List<Path> sources =
-          files
-              .filter(
-                  file -> file.toString().matches("(?!.*/(target|node_modules)/).*[.](java|rs)"))
-              .toList();
-      assertThat(sources).hasSizeGreaterThan(500);
-      return sources;
+    List<Path> sources = new ArrayList<>();
+    for (String folder : List.of("services", "proto", "deploy", "infra", "loadtest")) {
+      try (Stream<Path> files = Files.walk(ProjectRoot.PATH.resolve(folder))) {
+        files
+            .filter(
+                file ->
+                    file.toString()
+                        .matches(
+                            "(?!.*/(target|node_modules|[.]terraform)/)"
+                                + ".*[.](java|rs|proto|sql|py|m?js|tf)"))
+            .forEach(sources::add);
+      }
     }
+    assertThat(sources).hasSizeGreaterThan(500);
+    return sources;
   }
 }

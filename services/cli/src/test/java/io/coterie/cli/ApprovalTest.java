@@ -2,9 +2,13 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.common.primitives.Bytes;
+import com.google.protobuf.ByteString;
+import com.google.protobuf.UnknownFieldSet;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Terminal;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -182,6 +186,29 @@ class ApprovalTest {
     assertNotShown("does not verify");
     Files.writeString(intent, "hello");
     assertNotShown("no intent");
+  }
+
+  /** What is shown of a file is what another command would send. */
+  @Test
+  void an_intent_is_shown_to_the_end_of_its_file_or_not_at_all() throws Exception {
+    requester = folder.resolve("wallet-intents.pem");
+    assertThat(sign(question -> Optional.of("y"), "-m", "hello").exitCode()).isZero();
+    byte[] shown = Files.readAllBytes(intent);
+    int most = 2 * IntentVerifier.MAX_PAYLOAD;
+    // Two bytes of tag and three of length stand before what fills the file up to its bound.
+    UnknownFieldSet.Field much =
+        UnknownFieldSet.Field.newBuilder()
+            .addLengthDelimited(ByteString.copyFrom(new byte[most - shown.length - 5]))
+            .build();
+    byte[] filled =
+        Bytes.concat(shown, UnknownFieldSet.newBuilder().addField(99, much).build().toByteArray());
+    assertThat(filled).hasSize(most);
+    // The payload of the second would be in force.
+    Files.write(intent, Bytes.concat(filled, shown));
+    assertNotShown("no intent");
+    Run sent = Run.of("sign", "--intent", "" + intent, "--yes");
+    assertThat(sent.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(sent.err()).hasLineCount(1).contains("no intent");
   }
 
   private void assertNotShown(String why) {

@@ -2,6 +2,8 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.Struct;
+import com.google.protobuf.util.JsonFormat;
 import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -180,6 +182,18 @@ class CoterieTest {
     assertThat(json.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(json.err())
         .isEqualTo("{\"error\":\"profile %s does not exist\"}\n".formatted(absent));
+  }
+
+  @Test
+  void jsonIsJsonWhateverTheTerminalMustNotSee() throws Exception {
+    // Of a family that is one picture, of a text from right to left, of a terminal, and unseen.
+    String scheme = "👨\u200d👩\u200d👧 \u202e \u009b1m \udb40\udc62";
+    Run json = Run.of("sign", "treasury", "-m", "hello", "--scheme", scheme, "-o", "json");
+    assertThat(json.err()).doesNotContain("\u200d", "\u202e", "\u009b", "\udb40");
+    Struct.Builder parsed = Struct.newBuilder();
+    JsonFormat.parser().merge(json.err(), parsed);
+    assertThat(parsed.getFieldsOrThrow("error").getStringValue())
+        .startsWith("scheme '" + scheme + "' is not known");
   }
 
   @Test

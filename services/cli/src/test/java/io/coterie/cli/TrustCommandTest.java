@@ -283,6 +283,23 @@ class TrustCommandTest {
         .contains("requester backend may sign alone: keys/hot-*\n");
   }
 
+  /** Parties obey the first of them alone: who turns them round makes an old one count again. */
+  @Test
+  void the_present_key_of_a_requester_is_told_from_its_former_ones() throws Exception {
+    String wallet = Fingerprint.ofRequesterKey(publicKey("wallet.pem.pub"));
+    String keeper = Fingerprint.ofRequesterKey(publicKey("keeper.pem.pub"));
+    good(
+        "trust add @1.json --requester backend=@wallet.pem.pub,@keeper.pem.pub,may=sign"
+            + " --out @2.json");
+    assertThat(run("trust show @2.json").out())
+        .contains("  key      " + wallet + "\n  former   " + keeper + "\n");
+    good(
+        "trust add @1.json --requester backend=@keeper.pem.pub,@wallet.pem.pub,may=sign"
+            + " --out @turned.json");
+    assertThat(run("trust show @turned.json").out())
+        .contains("  key      " + keeper + "\n  former   " + wallet + "\n");
+  }
+
   private static String entry(String title, Member member) {
     return "member %s\n  entry    %s\n  evidence %s\n"
         .formatted(

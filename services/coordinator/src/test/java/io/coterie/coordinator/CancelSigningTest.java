@@ -136,7 +136,7 @@ class CancelSigningTest {
     return signing(client).getSigning(GetSigningRequest.newBuilder().setName(name).build());
   }
 
-  /** A request that the coordinator has given up. */
+  /** A request that the coordinator has abandoned. */
   private static SigningIntent.Builder failed() {
     for (String party : List.of("p1", "p2")) {
       installation.parties.behave(

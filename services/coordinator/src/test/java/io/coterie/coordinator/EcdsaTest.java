@@ -369,7 +369,7 @@ class EcdsaTest {
   }
 
   @Test
-  void a_part_that_was_lost_is_asked_for_and_no_other_session_is_run() {
+  void a_contribution_that_was_lost_is_asked_for_and_no_other_session_is_run() {
     for (String party : List.of("p1", "p2", "p3")) {
       installation.parties.behave(party, new Behaviour.Loses());
     }
@@ -391,7 +391,7 @@ class EcdsaTest {
   }
 
   @Test
-  void a_new_coordinator_finishes_the_session_that_the_parties_have_given_their_parts_in() {
+  void a_new_coordinator_finishes_the_session_that_the_parties_have_contributed_to() {
     for (String party : List.of("p1", "p2", "p3")) {
       installation.parties.behave(party, new Behaviour.Loses());
     }

@@ -372,7 +372,7 @@ class HandoverTest {
   }
 
   @Test
-  void a_session_that_the_parties_have_given_their_parts_in_is_ended_by_the_other_replica() {
+  void a_session_that_the_parties_have_contributed_to_is_ended_by_the_other_replica() {
     Key key = ecdsaKey();
     all(new Behaviour.Loses());
     var intent = EcdsaTest.intent("hot", 1).build();

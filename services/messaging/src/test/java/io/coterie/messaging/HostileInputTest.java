@@ -173,6 +173,28 @@ class HostileInputTest {
     }
   }
 
+  @Test
+  void refuses_what_is_many_objects_for_a_few_bytes_each() {
+    StringBuilder names = new StringBuilder("{");
+    for (int i = 0; i < 10_000; i++) {
+      names.append('"').append(i).append("\":0,");
+    }
+    Map<String, String> authorization =
+        Map.of("Authorization", TestClient.basic(TestClient.nextNumber(), party.password));
+    Reply reply =
+        client
+            .rest(null)
+            .json(
+                "POST",
+                "/v1/registration",
+                names.append("\"x\":0}").toString().getBytes(StandardCharsets.US_ASCII),
+                authorization);
+    assertThat(reply.status()).isEqualTo(400);
+    assertThat(client.rest(null).json("POST", "/v1/registration", Map.of(), authorization).status())
+        .as("an object without any of its fields")
+        .isEqualTo(422);
+  }
+
   @ParameterizedTest
   @EnumSource
   void wants_the_right_type_of_body_and_credentials(Via via) {

@@ -6,6 +6,7 @@ import io.coterie.messaging.TestClient.Party;
 import io.coterie.messaging.TestClient.Recipient;
 import io.coterie.messaging.TestClient.Reply;
 import io.coterie.messaging.TestClient.Socket;
+import java.net.InetAddress;
 import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.List;
@@ -146,6 +147,19 @@ class LimitsTest {
     assertLimited(owner.rest().json("PUT", "/v2/keys", Map.of()));
     assertThat(client.party().rest().call("GET", "/v2/keys/" + owner.aci + "/*").status())
         .isEqualTo(200);
+  }
+
+  @Test
+  void fetches_of_one_address_cost_another_none() {
+    Party owner = client.party();
+    Map<String, String> key = Map.of("Unidentified-Access-Key", TestClient.base64(owner.accessKey));
+    String path = "/v2/keys/" + owner.aci + "/*";
+    TestClient elsewhere = client.at(InetAddress.ofLiteral("127.0.0.2"));
+    for (int i = 0; i < 2; i++) {
+      assertThat(elsewhere.rest(null).call("GET", path, new byte[0], key).status()).isEqualTo(200);
+    }
+    assertLimited(elsewhere.rest(null).call("GET", path, new byte[0], key));
+    assertThat(client.rest(null).call("GET", path, new byte[0], key).status()).isEqualTo(200);
   }
 
   @Test

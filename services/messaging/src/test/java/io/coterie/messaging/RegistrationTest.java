@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.coterie.messaging.TestClient.Party;
 import io.coterie.messaging.TestClient.Reply;
 import io.coterie.messaging.TestClient.Socket;
+import java.net.InetAddress;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -265,6 +266,18 @@ class RegistrationTest {
     assertThat(client.newParty().register(new byte[16]).status())
         .as("other numbers are not held up")
         .isEqualTo(403);
+  }
+
+  @Test
+  void attempts_of_others_keep_no_party_from_registering_its_number() {
+    Party party = client.newParty();
+    TestClient elsewhere = client.at(InetAddress.ofLiteral("127.0.0.2"));
+    Reply reply = elsewhere.party(party.number).register(new byte[16]);
+    for (int i = 0; i < 20 && reply.status() == 403; i++) {
+      reply = elsewhere.party(party.number).register(new byte[16]);
+    }
+    assertThat(reply.status()).isEqualTo(429);
+    assertThat(party.register(service.enrol(party.number)).status()).isEqualTo(200);
   }
 
   @ParameterizedTest

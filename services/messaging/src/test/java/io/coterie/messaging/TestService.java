@@ -248,6 +248,11 @@ public final class TestService implements AutoCloseable {
     return token;
   }
 
+  /** A connection of the database's owner. */
+  Connection databaseConnection() throws SQLException {
+    return postgres.getPostgresDatabase().getConnection();
+  }
+
   public void execute(String sql) {
     try (Connection connection = postgres.getPostgresDatabase().getConnection();
         Statement statement = connection.createStatement()) {

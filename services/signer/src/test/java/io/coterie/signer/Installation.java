@@ -336,6 +336,7 @@ public final class Installation implements AutoCloseable {
                   metrics,
                   clock),
               limits,
+              _ -> Duration.ZERO,
               pool);
       net.deliverTo(driver);
       channel.start();
@@ -393,31 +394,27 @@ public final class Installation implements AutoCloseable {
     }
 
     private void receive(InboundMessage message) {
-      try {
-        PartyMessage body = PartyMessage.parseFrom(message.body());
-        if (body.hasReport()) {
-          reports.add(new Incoming(message.sender(), body.getReport()));
-        } else if (body.hasClaimCount()) {
-          remembered(message.sender(), body.getClaimCount())
-              .ifPresent(
-                  memory -> {
-                    PartyMessage answer = PartyMessage.newBuilder().setClaimMemory(memory).build();
-                    channel.send(
-                        message.sender(),
-                        answer.toByteArray(),
-                        SecureChannel.SendOptions.online(null));
-                  });
-        } else if (body.hasEpochAnswer()) {
-          epochs.add(body.getEpochAnswer());
-        } else if (body.hasEnvelope()) {
-          envelopes.add(
-              new Envelope(
-                  message.sender(),
-                  body.getEnvelope().getSessionId(),
-                  body.getEnvelope().getEnvelope().toByteArray()));
-        }
-      } catch (InvalidProtocolBufferException e) {
-        throw new IllegalStateException(e);
+      PartyMessage body = parse(message.body());
+      if (body.hasReport()) {
+        reports.add(new Incoming(message.sender(), body.getReport()));
+      } else if (body.hasClaimCount()) {
+        remembered(message.sender(), body.getClaimCount())
+            .ifPresent(
+                memory -> {
+                  PartyMessage answer = PartyMessage.newBuilder().setClaimMemory(memory).build();
+                  channel.send(
+                      message.sender(),
+                      answer.toByteArray(),
+                      SecureChannel.SendOptions.online(null));
+                });
+      } else if (body.hasEpochAnswer()) {
+        epochs.add(body.getEpochAnswer());
+      } else if (body.hasEnvelope()) {
+        envelopes.add(
+            new Envelope(
+                message.sender(),
+                body.getEnvelope().getSessionId(),
+                body.getEnvelope().getEnvelope().toByteArray()));
       }
     }
 
@@ -536,6 +533,35 @@ public final class Installation implements AutoCloseable {
           party + " about " + session,
           r ->
               r.sender().name().equals(party) && r.report().getSessionId().equals(session.bytes()));
+    }
+  }
+
+  /** bravo is corrupt: it confirms each head that alpha states, and tells of no other. */
+  void bravoConceals() {
+    Member alpha = network.roster().byPartyId(1).orElseThrow();
+    network.tap(
+        (from, to, body) -> {
+          PartyMessage message = parse(body);
+          if (from.partyId() != 1 || to.partyId() != 2 || !message.hasClaimCount()) {
+            return body;
+          }
+          ClaimMemory receipt =
+              ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build();
+          party("bravo")
+              .channel()
+              .send(
+                  alpha,
+                  PartyMessage.newBuilder().setClaimMemory(receipt).build().toByteArray(),
+                  SecureChannel.SendOptions.online(null));
+          return null;
+        });
+  }
+
+  static PartyMessage parse(byte[] body) {
+    try {
+      return PartyMessage.parseFrom(body);
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
     }
   }
 

@@ -14,9 +14,14 @@ import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.storage.PartyStore;
 import io.coterie.trust.Member;
 import java.lang.reflect.Proxy;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.sql.Connection;
+import java.sql.DriverManager;
+import java.sql.Statement;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -231,6 +236,52 @@ class LateContributionTest {
     Installation.until("alpha has ended it", () -> i.party("alpha").live() == 0);
     ask(late);
     assertThat(isSigned(elsewhere)).as("bravo did not wait for ever").isTrue();
+    requireOneSignature(late, elsewhere);
+  }
+
+  /** A copy of alpha's store as it is now, with what it has not heard of yet. */
+  private Path snapshot() throws Exception {
+    Path copy = Files.createDirectory(folder.resolve("snapshot"));
+    try (Connection file =
+            DriverManager.getConnection(
+                "jdbc:sqlite:" + folder.resolve("alpha").resolve(PartyStore.FILE));
+        Statement statement = file.createStatement()) {
+      statement.execute("VACUUM INTO '" + copy.resolve(PartyStore.FILE) + "'");
+    }
+    return copy;
+  }
+
+  private List<ClaimLedger.Binding> bindings() {
+    return i.party("alpha").store.claims().bindings(10);
+  }
+
+  /** Alpha says that it gives nothing, and then its store is of before it said so. */
+  @Test
+  void a_store_that_is_put_back_to_before_it_withheld_gives_no_second_signature() throws Exception {
+    ByteString second = presign(2, 3);
+    SignedIntent intent = intent();
+    Order late = order(intent, presign(1, 2), 1, 2).build();
+    CompletableFuture<Void> slow = new CompletableFuture<>();
+    disk = slow;
+    SessionId session = i.coordinator.give(late);
+    awaitContribution(session, 2);
+    Installation.until("alpha's claim is on disk", () -> !bindings().isEmpty());
+    Path copy = snapshot();
+    i.clockOffset = PAST_DEADLINE;
+    i.time.pass(PAST_DEADLINE);
+    slow.complete(null);
+    Installation.until("it withholds", () -> bindings().getFirst().envelope().isEmpty());
+    Installation.until("bravo waits no more", () -> i.party("bravo").live() == 0);
+    Order elsewhere = signsElsewhere(intent, second);
+    long claims = i.party("alpha").store.claims().position().claims();
+    Installation.until(
+        "charlie knows how far alpha has come",
+        () ->
+            i.party("charlie").store.shownClaims().shown().stream()
+                .anyMatch(shown -> shown.party() == 1 && shown.position().claims() == claims));
+    i.putBack("alpha", copy);
+    ask(late);
+    assertThat(isSigned(elsewhere)).isTrue();
     requireOneSignature(late, elsewhere);
   }
 

@@ -3,15 +3,12 @@ package io.coterie.signer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.ClaimMemory;
 import io.coterie.proto.party.v1.Order;
-import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.KeyShareStore;
@@ -83,9 +80,33 @@ class RestoreOfAThousandTest {
         : i.coordinator.signOrder(intent, BLS, 2, 1, other).build();
   }
 
+  /** Of the random ones every other: its contribution is on disk with its claim. */
+  private static boolean isPresigned(int number) {
+    return number % (2 * RANDOM) == RANDOM;
+  }
+
+  private Order presigned(Order order) {
+    SessionId session =
+        i.coordinator.give(
+            i.coordinator
+                .order(ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, ECDSA, 2, 1, 3)
+                .setPresignatureCount(1)
+                .setCoordinatorIncarnation(Installation.INCARNATION)
+                .build());
+    i.coordinator.awaitFrom("alpha", session);
+    SessionReport report = i.coordinator.awaitFrom("charlie", session).report();
+    return order.toBuilder()
+        .setProtocol(ProtocolId.PROTOCOL_ID_ECDSA_SIGN_PRESIGNED)
+        .setPresignatureId(report.getCompleted().getPresignatureIds(0))
+        .build();
+  }
+
   private Made sign(int number) {
     SigningIntent intent = intent(number, Installation.requestId());
     Order order = order(number, i.sign(intent));
+    if (isPresigned(number)) {
+      order = presigned(order);
+    }
     Made made = new Made(intent, order, number % RANDOM == 0);
     i.coordinator.give(order);
     Installation.until("both shares", () -> i.coordinator.partials(made.session()) == 2);
@@ -93,34 +114,10 @@ class RestoreOfAThousandTest {
     return made;
   }
 
-  /** Bravo confirms each head that alpha states, and tells of no other. */
-  private void bravoConceals() {
-    Member alpha = i.network.roster().byPartyId(1).orElseThrow();
-    i.network.tap(
-        (from, to, body) -> {
-          PartyMessage message = parse(body);
-          if (from.partyId() != 1 || to.partyId() != 2 || !message.hasClaimCount()) {
-            return body;
-          }
-          ClaimMemory receipt =
-              ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build();
-          i.party("bravo")
-              .channel()
-              .send(
-                  alpha,
-                  PartyMessage.newBuilder().setClaimMemory(receipt).build().toByteArray(),
-                  SendOptions.online(null));
-          return null;
-        });
+  /** Bravo and the coordinator confirm each head that alpha states, and tell of no other. */
+  private void allConceal() {
+    i.bravoConceals();
     i.coordinator.memory = (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
-  }
-
-  private static PartyMessage parse(byte[] body) {
-    try {
-      return PartyMessage.parseFrom(body);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException(e);
-    }
   }
 
   @Test
@@ -154,8 +151,12 @@ class RestoreOfAThousandTest {
             i.party("charlie").store.shownClaims().shown().stream()
                 .anyMatch(shown -> shown.party() == 1 && shown.position().claims() == claims));
 
-    bravoConceals();
+    allConceal();
     i.putBack("alpha", copy);
+    assertThat(i.party("alpha").store.claims().bindings(SIGNATURES))
+        .as("contributions of before")
+        .filteredOn(binding -> !binding.envelope().isEmpty())
+        .isNotEmpty();
     i.coordinator.drainReports();
     i.coordinator.envelopes.clear();
     int fenced = 0;

@@ -3,8 +3,6 @@ package io.coterie.signer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.channel.SecureChannel.SendOptions;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
@@ -18,7 +16,6 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.share.KeyShareStore;
-import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -144,40 +141,11 @@ class TwoOfTwoTest {
     return i.party("alpha").store.shares().excluded(KEY).contains(KeyShareStore.ITSELF);
   }
 
-  private static PartyMessage parse(byte[] body) {
-    try {
-      return PartyMessage.parseFrom(body);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException(e);
-    }
-  }
-
-  /** bravo is corrupt: it confirms each position that alpha states, and tells of no other. */
-  private void bravoConceals() {
-    Member alpha = i.network.roster().byPartyId(1).orElseThrow();
-    i.network.tap(
-        (from, to, body) -> {
-          PartyMessage message = parse(body);
-          if (from.partyId() != 1 || to.partyId() != 2 || !message.hasClaimCount()) {
-            return body;
-          }
-          ClaimMemory receipt =
-              ClaimMemory.newBuilder().addRemembered(message.getClaimCount()).build();
-          i.party("bravo")
-              .channel()
-              .send(
-                  alpha,
-                  PartyMessage.newBuilder().setClaimMemory(receipt).build().toByteArray(),
-                  SendOptions.online(null));
-          return null;
-        });
-  }
-
   /** Some reports of bravo do not come to alpha. */
   private void bravoKeepsBack(Predicate<SessionReport> some) {
     i.network.tap(
         (from, to, body) -> {
-          PartyMessage message = parse(body);
+          PartyMessage message = Installation.parse(body);
           boolean kept =
               from.partyId() == 2
                   && to.partyId() == 1
@@ -193,7 +161,7 @@ class TwoOfTwoTest {
     sign();
     Path copy = i.copy("alpha");
     sign();
-    bravoConceals();
+    i.bravoConceals();
     i.putBack("alpha", copy);
     SessionId session = orderSignature(KEY, 1, digest());
     Installation.until("alpha has heard it", this::alphaWentBack);
@@ -217,7 +185,7 @@ class TwoOfTwoTest {
     sign();
     Path copy = i.copy("alpha");
     sign();
-    bravoConceals();
+    i.bravoConceals();
     i.coordinator.memory = (_, stated) -> ClaimMemory.newBuilder().addRemembered(stated).build();
     i.putBack("alpha", copy);
     sign();

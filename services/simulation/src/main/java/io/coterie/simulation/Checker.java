@@ -62,7 +62,7 @@ final class Checker {
     /** Multiplying sessions in which its core was given a message of a peer. */
     final Set<ByteString> heard = new LinkedHashSet<>();
 
-    /** Of these, what its store has forgotten by being put back. */
+    /** Entries of these that its store has forgotten by being put back. */
     final Set<ByteString> forgotten = new LinkedHashSet<>();
 
     /** Envelopes that its core made. */

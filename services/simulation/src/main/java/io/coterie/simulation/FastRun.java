@@ -220,7 +220,7 @@ final class FastRun implements ProtocolCore.Run {
   }
 
   /**
-   * The signature of a session: for a scheme that signs at random another one in every session.
+   * The signature of a session; a scheme that signs at random makes another one in each session.
    *
    * @param runs the number of each party's run
    */

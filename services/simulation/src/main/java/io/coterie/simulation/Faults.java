@@ -26,7 +26,7 @@ final class Faults {
     return new Faults(null);
   }
 
-  /** Of these only the named ones. */
+  /** Faults of which only the named ones happen. */
   static Faults only(Set<String> names) {
     return new Faults(Set.copyOf(names));
   }

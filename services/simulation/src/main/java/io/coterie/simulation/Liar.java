@@ -119,7 +119,7 @@ final class Liar {
     return chance.perMille(perMille) && faults.strikes(lie.label());
   }
 
-  /** Of a share that it has stored it tells some, and others that it has none. */
+  /** Tells some members of a share that it has stored, and others that it has none. */
   private List<byte[]> report(Member to, byte[] body, SessionReport report) {
     boolean ofShare = report.getCompleted().hasKeyPublic() && to.role() == Member.Role.PARTY;
     Lie lie = ofShare && chance.perMille(700) ? Lie.DECLINES_FALSELY : Lie.WITHHOLDS;

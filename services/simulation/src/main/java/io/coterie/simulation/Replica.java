@@ -47,14 +47,14 @@ import java.util.stream.Collectors;
 final class Replica {
   private static final long MAX_STEP_NANOS = 300_000;
 
-  /** Of all schedules; nobody reads them. */
+  /** Metrics of all schedules; nobody reads them. */
   private static final CoordinatorMetrics METRICS =
       new CoordinatorMetrics(new SimpleMeterRegistry());
 
   private static final ProtocolMetrics ROUNDS =
       new ProtocolMetrics(new SimpleMeterRegistry(), "coordinator", "here");
 
-  /** With the core that ships. */
+  /** The verifiers of the core that ships. */
   private static final class Verifiers {
     static final Map<Scheme, ResultVerifier> SHIPPED =
         Map.of(
@@ -68,7 +68,7 @@ final class Replica {
             new Bip340Verifier());
   }
 
-  /** Of what {@link FastRun} makes. */
+  /** Verifies the signatures that {@link FastRun} makes. */
   private record Fast() implements ResultVerifier {
     @Override
     public boolean verifies(ByteString publicKey, ByteString payload, Signature signature) {

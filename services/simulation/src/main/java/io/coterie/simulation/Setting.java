@@ -49,7 +49,7 @@ record Setting(
         2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, Duration.ofSeconds(60));
   }
 
-  /** As the seed decides. */
+  /** The setting that a seed decides on. */
   static Setting of(Chance chance) {
     int shape = chance.below(20);
     int threshold = shape < 14 ? 2 : shape < 19 ? 3 : 4;

@@ -10,7 +10,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 
 /** A wish of the requester for a signature. */
 record SigningRequest(String id, SimulatedKey key, SignedIntent intent, Ordered.Cause cause) {
-  /** As the core of the coordinator is told it. */
+  /** The request in the form that the core of the coordinator takes. */
   ToSign toSign(KeyPublic current) {
     try {
       SigningIntent signing = SigningIntent.parseFrom(intent.getPayload());

@@ -65,7 +65,7 @@ final class SimulatedCoordinator {
   private final List<Stock> stock = new ArrayList<>();
   private final LedgerMemory ledgers;
 
-  /** Of each reshare. */
+  /** The receivers of each reshare. */
   private final Map<ByteString, List<Integer>> receiversOf = new HashMap<>();
 
   private final CoordinatorLies lies;

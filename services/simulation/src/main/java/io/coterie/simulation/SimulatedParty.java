@@ -273,6 +273,7 @@ final class SimulatedParty {
                 telemetry,
                 clock),
             LIMITS,
+            _ -> Duration.ZERO,
             pool);
     network.deliverTo(service);
     channel.start();
@@ -346,7 +347,7 @@ final class SimulatedParty {
     world.checker().putBack(id, claimed());
   }
 
-  /** As the commands {@code backup} and {@code restore} do. */
+  /** Puts a copy back as the commands {@code backup} and {@code restore} do. */
   private void restore(Path copy) {
     try {
       Files.write(copy.resolve(Backup.DATA_KEY), new byte[0]);
@@ -412,7 +413,7 @@ final class SimulatedParty {
     return sessions;
   }
 
-  /** Without what belongs to the process: the lock, and the index of the journal. */
+  /** Copies a store without the files of its process: the lock, and the index of the journal. */
   private static void copy(Path from, Path to) {
     try {
       Files.createDirectories(to);

@@ -41,6 +41,7 @@ final class Callers implements AutoCloseable {
   private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
   private volatile boolean over;
   private volatile @Nullable RuntimeException failure;
+  private volatile long forgotten = System.nanoTime();
 
   // Guarded by this.
   private long next = System.nanoTime();
@@ -134,11 +135,21 @@ final class Callers implements AutoCloseable {
 
   /** Forgets what was signed so far, and says what is signed from now on for so long. */
   Counted count(Duration time) throws InterruptedException {
-    take();
-    long begin = System.nanoTime();
+    forget();
     Thread.sleep(time);
+    return counted();
+  }
+
+  /** Forgets what was signed so far. */
+  void forget() {
+    take();
+    forgotten = System.nanoTime();
+  }
+
+  /** What was signed since that was forgotten. Fails if a caller had to give up. */
+  Counted counted() {
     List<Signed> signed = take();
-    double seconds = (System.nanoTime() - begin) / 1e9;
+    double seconds = (System.nanoTime() - forgotten) / 1e9;
     RuntimeException why = failure;
     if (why != null) {
       throw new IllegalStateException(wallet.name() + " gets no signatures", why);

@@ -141,7 +141,16 @@ public final class Fairness {
     try (greedy;
         Callers few = new Callers(modest, intents, MODEST_CALLERS, interval)) {
       Thread.sleep(time.dividedBy(4));
-      return few.count(time);
+      greedy.forget();
+      Callers.Counted counted = few.count(time);
+      Callers.Counted meanwhile = greedy.counted();
+      // Beside one whose callers have all given up, or that is served nothing, everybody looks
+      // fair.
+      if (meanwhile.signed().isEmpty()) {
+        throw new IllegalStateException("the greedy requester was none: it got no signature");
+      }
+      print("  the greedy one meanwhile", meanwhile);
+      return counted;
     }
   }
 

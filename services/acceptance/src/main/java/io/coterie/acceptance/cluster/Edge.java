@@ -226,7 +226,7 @@ public final class Edge implements AutoCloseable {
     return at(ports.parties());
   }
 
-  /** Its own metrics and readiness. */
+  /** Address of the edge's own metrics and readiness. */
   public URI management() {
     return port.base();
   }
@@ -235,7 +235,7 @@ public final class Edge implements AutoCloseable {
     return URI.create("https://localhost:" + port);
   }
 
-  /** Its access log, with what else it has to say; a JSON object a line. */
+  /** The edge's access log and its own messages, one JSON object a line. */
   public Path log() {
     return log;
   }

@@ -19,7 +19,7 @@ import java.util.Base64;
  * @param usersFile the same as a hash, for Envoy
  */
 public record MetricsUser(Path passwordFile, Path usersFile) {
-  /** As the services call it. */
+  /** The name under which the services know the user. */
   public static final String NAME = "metrics";
 
   private static final int PASSWORD_BYTES = 24;

@@ -26,7 +26,7 @@ public final class OutsideVerifier implements AutoCloseable {
   private static final Pattern ANSWER =
       Pattern.compile("\\{\"valid\":(true|false),\"by\":\"([^\"]+)\",\"value\":\"([^\"]*)\"}");
 
-  /** Of no block: nothing is sent to a chain. */
+  /** Hash of no real block: nothing is sent to a chain. */
   private static final String BLOCKHASH = "EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k";
 
   private final Process process;

@@ -70,7 +70,7 @@ final class Measurement implements AutoCloseable {
   /** The same with more parties, which together compute for more than a second of each run. */
   private static final int FEW_AT_ONCE = 2;
 
-  /** Of the sessions that the compiler sees: they need not wait for each other. */
+  /** How many sessions run at once to warm the compiler up; they need not wait for each other. */
   private static final int WARM_UPS_AT_ONCE = 4;
 
   /** Key generations among the sessions that the compiler sees: each takes as long as some ten. */
@@ -361,7 +361,7 @@ final class Measurement implements AutoCloseable {
             after.samples().stream().filter(s -> s.name().equals(ROUND + "_bucket")).toList()));
   }
 
-  /** Of a timer of the coordinator. */
+  /** Mean of a timer of the coordinator. */
   private static double meanMillis(Metrics metrics, String timer) {
     Predicate<Metrics.Sample> own = s -> s.label("service").equals(Settings.COORDINATOR);
     double count = metrics.sum(timer + "_count", own);

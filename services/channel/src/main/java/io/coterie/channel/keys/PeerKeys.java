@@ -58,7 +58,7 @@ public final class PeerKeys {
 
   private long theirSequence;
 
-  /** That process has said that it ends. */
+  /** Whether the peer's process has said that it ends. */
   private boolean farewell;
 
   /** Own sender keys that the messaging service has accepted for that process. */

@@ -176,7 +176,7 @@ public final class PreKeys {
     T load(int id) throws InvalidKeyIdException;
   }
 
-  /** Those of the keys that no peer has used yet. */
+  /** The keys that no peer has used yet. */
   private static <T> List<T> present(List<Integer> ids, Load<T> load) {
     List<T> keys = new ArrayList<>(ids.size());
     for (int id : ids) {

@@ -20,7 +20,7 @@ import javax.net.ssl.SSLContext;
 public final class Rest implements AutoCloseable {
   private final ChannelConfig config;
 
-  /** With the account's password. A string, because the JDK's client takes no other header. */
+  /** Header with the account's password. A string, because the JDK's client takes no other. */
   private final String authorization;
 
   private final ChannelMetrics metrics;

@@ -1,6 +1,6 @@
 package io.coterie.channel.signal;
 
-import java.util.ArrayDeque;
+import java.util.LinkedHashSet;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
@@ -18,8 +18,8 @@ final class AnswerTimes {
 
   private final LongSupplier nanoTime;
 
-  /** Of which no answer has come, in the order in which they were put. */
-  private final ArrayDeque<Question> open = new ArrayDeque<>();
+  /** Questions without an answer, the oldest first. */
+  private final LinkedHashSet<Question> open = new LinkedHashSet<>();
 
   private long periodNanos;
   private long shortest = Long.MAX_VALUE;
@@ -43,7 +43,7 @@ final class AnswerTimes {
       }
     }
 
-    /** Nothing is asked of the service any more, or for now. Says nothing about its times. */
+    /** The question is withdrawn, or put off. Says nothing about the service's times. */
     void end() {
       if (ended.compareAndSet(false, true)) {
         remove(this);
@@ -78,7 +78,7 @@ final class AnswerTimes {
   /** The service answers again, so nothing that was asked before is late any more. */
   private synchronized void answer(Question question) {
     if (open.contains(question)) {
-      while (open.remove() != question) {}
+      while (open.removeFirst() != question) {}
     }
     roll();
     shortest = Math.min(shortest, nanoTime.getAsLong() - question.nanos);
@@ -100,10 +100,9 @@ final class AnswerTimes {
   /** Whether an answer is late. None is as long as it is not known how long answers take. */
   synchronized boolean late() {
     roll();
-    Question oldest = open.peek();
     long usual = Math.min(shortest, shortestBefore);
-    return oldest != null
+    return !open.isEmpty()
         && usual != Long.MAX_VALUE
-        && nanoTime.getAsLong() - oldest.nanos > 2 * usual + NOISE_NANOS;
+        && nanoTime.getAsLong() - open.getFirst().nanos > 2 * usual + NOISE_NANOS;
   }
 }

@@ -362,7 +362,7 @@ final class GroupOutbox {
     return peers.stream().map(peer -> peer.member.aci()).toList();
   }
 
-  /** Those of the recipients whose devices the service finds wrong. */
+  /** The recipients of whose devices the service says that they are wrong. */
   private static List<Peer> named(List<Peer> peers, Response response) {
     List<Peer> named = new ArrayList<>();
     for (Messaging.DeviceProblem problem : Messaging.deviceProblems(response)) {

@@ -9,6 +9,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.function.Function;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -41,35 +42,39 @@ final class SendQueue<T> {
     void count(T to, int bodies);
   }
 
-  /** Finished frames, or one body that may leave with others. */
-  private static final class Waiting<T> {
-    final T to;
-    final SendOptions options;
-    final boolean broadcast;
-    final List<byte[]> frames;
-    final byte @Nullable [] body;
-    final CompletableFuture<Void> sent = new CompletableFuture<>();
+  /** Something to be sent, and the future that says how it went. */
+  private sealed interface Waiting<T> {
+    CompletableFuture<Void> sent();
 
-    Waiting(T to, SendOptions options, List<byte[]> frames) {
-      this.to = to;
-      this.options = options;
-      this.broadcast = false;
-      this.frames = frames;
-      this.body = null;
+    /** Overwrites the content with zeros. */
+    void wipe();
+  }
+
+  /** Finished frames, which leave alone. */
+  private record Frames<T>(
+      T to, SendOptions options, List<byte[]> frames, CompletableFuture<Void> sent)
+      implements Waiting<T> {
+    @Override
+    public void wipe() {
+      frames.forEach(frame -> Arrays.fill(frame, (byte) 0));
+    }
+  }
+
+  /** A body that may leave with others. */
+  private record Body<T>(
+      T to, SendOptions options, boolean broadcast, byte[] bytes, CompletableFuture<Void> sent)
+      implements Waiting<T> {
+    @Override
+    public void wipe() {
+      Arrays.fill(bytes, (byte) 0);
     }
 
-    Waiting(T to, SendOptions options, boolean broadcast, byte[] body) {
-      this.to = to;
-      this.options = options;
-      this.broadcast = broadcast;
-      this.frames = List.of();
-      this.body = body;
+    int length() {
+      return Frame.partLength(bytes);
     }
 
-    boolean mayJoin(Waiting<T> first) {
-      return body != null
-          && first.body != null
-          && broadcast == first.broadcast
+    boolean mayJoin(Body<T> first) {
+      return broadcast == first.broadcast
           && options.online() == first.options.online()
           && to.equals(first.to);
     }
@@ -106,7 +111,7 @@ final class SendQueue<T> {
    * @return completes when the messaging service has accepted all of them
    */
   CompletableFuture<Void> frames(T to, List<byte[]> frames, SendOptions options, Sender<T> sender) {
-    return add(new Waiting<>(to, options, frames), sender);
+    return add(new Frames<>(to, options, frames, new CompletableFuture<>()), sender);
   }
 
   /**
@@ -116,136 +121,147 @@ final class SendQueue<T> {
    */
   CompletableFuture<Void> body(
       T to, boolean broadcast, byte[] body, SendOptions options, Sender<T> sender) {
-    return add(new Waiting<>(to, options, broadcast, body), sender);
+    return add(new Body<>(to, options, broadcast, body, new CompletableFuture<>()), sender);
   }
 
   private CompletableFuture<Void> add(Waiting<T> message, Sender<T> sender) {
     synchronized (waiting) {
       waiting.add(message);
-      framesWaiting += message.body == null ? 1 : 0;
-      bytesWaiting += length(message);
+      switch (message) {
+        case Frames<T> _ -> framesWaiting++;
+        case Body<T> body -> bytesWaiting += body.length();
+      }
     }
     lane.execute(() -> leave(sender));
-    return message.sent;
+    return message.sent();
   }
 
   /** Sends what may leave now. Runs in the lane. */
   private void leave(Sender<T> sender) {
-    List<Waiting<T>> together = together();
-    if (!together.isEmpty()) {
-      leave(together, sender);
-      lane.execute(() -> leave(sender)); // What is behind it may leave now, too.
+    Waiting<T> first = first();
+    if (first == null) {
+      return;
     }
+    switch (first) {
+      case Frames<T> frames ->
+          leave(List.of(frames), sender, question -> send(frames, sender, question));
+      case Body<T> body -> {
+        List<Body<T>> bodies = withThoseBehind(body);
+        leave(bodies, sender, question -> send(bodies, sender, question));
+      }
+    }
+    lane.execute(() -> leave(sender)); // What is behind it may leave now, too.
   }
 
-  private void leave(List<Waiting<T>> together, Sender<T> sender) {
+  private void leave(
+      List<? extends Waiting<T>> together,
+      Sender<T> sender,
+      Function<AnswerTimes.Question, CompletableFuture<Void>> send) {
     AnswerTimes.Question question = answers.ask(() -> lane.execute(() -> leave(sender)));
-    byte[] frame = {};
     try {
-      Waiting<T> first = together.getFirst();
-      CompletableFuture<Void> sent;
-      if (first.body == null) {
-        sent =
-            Outbox.all(
-                first.frames.stream()
-                    .map(each -> sender.send(first.to, each, first.options, question))
-                    .toList());
-      } else {
-        frame = frame(together);
-        wipe(together);
-        sender.count(first.to, together.size());
-        sent = sender.send(first.to, frame, options(together), question);
-      }
-      sent.whenComplete(
-          (done, failure) -> {
-            question.end();
-            end(together, failure);
-          });
+      send.apply(question)
+          .whenComplete(
+              (done, failure) -> {
+                question.end();
+                end(together, failure);
+              });
     } catch (RuntimeException | Error e) {
       // An Error too, because the sender waits for an end.
       LOG.error("a message could not be sent", e);
-      wipe(together);
-      Arrays.fill(frame, (byte) 0);
+      together.forEach(Waiting::wipe);
       question.end();
       end(together, e);
     }
   }
 
+  private CompletableFuture<Void> send(
+      Frames<T> message, Sender<T> sender, AnswerTimes.Question question) {
+    return Outbox.all(
+        message.frames.stream()
+            .map(frame -> sender.send(message.to, frame, message.options, question))
+            .toList());
+  }
+
+  private CompletableFuture<Void> send(
+      List<Body<T>> bodies, Sender<T> sender, AnswerTimes.Question question) {
+    byte[] frame = frame(bodies);
+    try {
+      bodies.forEach(Body::wipe);
+      T to = bodies.getFirst().to;
+      sender.count(to, bodies.size());
+      return sender.send(to, frame, options(bodies), question);
+    } catch (RuntimeException | Error e) {
+      Arrays.fill(frame, (byte) 0);
+      throw e;
+    }
+  }
+
   /**
-   * The first that waits and may leave, and those behind it that may join it: none is overtaken.
-   * Frames leave at once, with all before them, because a late answer may be waiting for what they
-   * bring; and so does as much as one message holds.
+   * Takes the first that waits, if it may leave. Frames leave at once, with all before them,
+   * because a late answer may be waiting for what they bring; and so does as much as one message
+   * holds.
    */
-  private List<Waiting<T>> together() {
-    List<Waiting<T>> together = new ArrayList<>(1);
+  private @Nullable Waiting<T> first() {
     synchronized (waiting) {
       if (framesWaiting == 0
           && waiting.size() < Frame.MAX_BATCH
           && bytesWaiting < maxBytes
           && answers.late()) {
-        return together;
+        return null;
       }
       Waiting<T> first = waiting.poll();
-      if (first == null) {
-        return together;
+      switch (first) {
+        case null -> {}
+        case Frames<T> _ -> framesWaiting--;
+        case Body<T> body -> bytesWaiting -= body.length();
       }
-      framesWaiting -= first.body == null ? 1 : 0;
-      bytesWaiting -= length(first);
-      together.add(first);
-      int bytes = length(first);
-      for (Waiting<T> next = waiting.peek();
-          next != null && together.size() < Frame.MAX_BATCH && next.mayJoin(first);
-          next = waiting.peek()) {
-        bytes += length(next);
-        if (bytes > maxBytes) {
-          break;
-        }
-        together.add(waiting.remove());
-        bytesWaiting -= length(next);
+      return first;
+    }
+  }
+
+  /** Takes those behind a body that may join it, none of which overtakes another. */
+  private List<Body<T>> withThoseBehind(Body<T> first) {
+    List<Body<T>> bodies = new ArrayList<>(1);
+    bodies.add(first);
+    int bytes = first.length();
+    synchronized (waiting) {
+      while (bodies.size() < Frame.MAX_BATCH
+          && waiting.peek() instanceof Body<T> next
+          && next.mayJoin(first)
+          && bytes + next.length() <= maxBytes) {
+        waiting.remove();
+        bytesWaiting -= next.length();
+        bytes += next.length();
+        bodies.add(next);
       }
     }
-    return together;
+    return bodies;
   }
 
   /** The trace contexts of several bodies are inside their frame. */
-  private static SendOptions options(List<? extends Waiting<?>> together) {
-    SendOptions first = together.getFirst().options;
-    return together.size() == 1 ? first : new SendOptions(first.online(), null);
+  private static SendOptions options(List<? extends Body<?>> bodies) {
+    SendOptions first = bodies.getFirst().options;
+    return bodies.size() == 1 ? first : new SendOptions(first.online(), null);
   }
 
-  private static int length(Waiting<?> message) {
-    return message.body == null ? 0 : Frame.partLength(message.body);
-  }
-
-  private static byte[] frame(List<? extends Waiting<?>> together) {
-    Waiting<?> first = together.getFirst();
-    if (together.size() == 1 && first.body != null) {
-      return Frame.body(first.broadcast, first.body);
+  private static byte[] frame(List<? extends Body<?>> bodies) {
+    Body<?> first = bodies.getFirst();
+    if (bodies.size() == 1) {
+      return Frame.body(first.broadcast, first.bytes);
     }
-    List<Frame.Part> parts = new ArrayList<>(together.size());
-    for (Waiting<?> message : together) {
-      if (message.body != null) {
-        parts.add(new Frame.Part(message.body, message.options.traceparent()));
-      }
-    }
-    return Frame.batch(first.broadcast, parts);
-  }
-
-  private static void wipe(List<? extends Waiting<?>> messages) {
-    for (Waiting<?> message : messages) {
-      message.frames.forEach(frame -> Arrays.fill(frame, (byte) 0));
-      if (message.body != null) {
-        Arrays.fill(message.body, (byte) 0);
-      }
-    }
+    return Frame.batch(
+        first.broadcast,
+        bodies.stream()
+            .map(body -> new Frame.Part(body.bytes, body.options.traceparent()))
+            .toList());
   }
 
   private static void end(List<? extends Waiting<?>> messages, @Nullable Throwable failure) {
     for (Waiting<?> message : messages) {
       if (failure == null) {
-        message.sent.complete(null);
+        message.sent().complete(null);
       } else {
-        message.sent.completeExceptionally(ChannelException.of(failure));
+        message.sent().completeExceptionally(ChannelException.of(failure));
       }
     }
   }

@@ -13,29 +13,11 @@ import java.util.Optional;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** Members reach each other with access keys that nobody else has, whatever becomes of them. */
-class AccessKeysTest {
+class AccessKeysTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
-
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
-
-  private TestServer.Account account(TestGroup.TestMember each) {
-    return server.accounts.get(each.entry().aci());
-  }
 
   private byte[] key(TestGroup.TestMember each) {
     return account(each).accessKey;

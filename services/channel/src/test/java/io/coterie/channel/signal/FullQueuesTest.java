@@ -7,35 +7,26 @@ import static org.awaitility.Awaitility.await;
 import io.coterie.channel.ChannelConfig;
 import io.coterie.channel.ChannelException;
 import io.coterie.channel.SecureChannel;
+import io.coterie.trust.Member;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.stream.Collectors;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /** The service has room for a broadcast in the queues of some of its recipients. */
-class FullQueuesTest {
+class FullQueuesTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
 
-  private TestServer server;
+  /** What may wait for full queues, where a test sets it. */
+  private static final int ROOM = 1 << 20;
 
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
+  private static final ChannelConfig.Limits LIMITS =
+      limits(ROOM, ChannelConfig.Limits.DEFAULT.senderKeyMessages());
 
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
-
-  private TestServer.Account account(TestGroup.TestMember each) {
-    return server.accounts.get(each.entry().aci());
-  }
+  private static final int BODY_BYTES = 50 << 10;
 
   @Test
   void those_whose_queues_are_full_get_it_later_and_the_others_once() throws Exception {
@@ -77,30 +68,15 @@ class FullQueuesTest {
 
   @Test
   void what_waits_for_full_queues_has_a_bound_in_bytes() throws Exception {
-    int room = 1 << 20;
-    byte[] body = new byte[50 << 10];
-    try (TestGroup group =
-        TestGroup.started(server, 3, config -> config.withLimits(waiting(config, room)))) {
+    try (TestGroup group = TestGroup.started(server, 3, config -> config.withLimits(LIMITS))) {
       account(group.member(2)).full.set(Integer.MAX_VALUE);
-      List<CompletableFuture<Void>> sent = new ArrayList<>();
-      for (int i = 0; i < 2 * room / body.length; i++) {
-        sent.add(
-            group
-                .member(0)
-                .channel
-                .broadcast(
-                    group.roster.members(), body.clone(), SecureChannel.SendOptions.online(null))
-                .toCompletableFuture());
-      }
-      await()
-          .atMost(PATIENCE)
-          .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
+      List<CompletableFuture<Void>> sent = fillRoom(group, group.roster.members());
       assertThat(failures(sent)).contains("too much waits");
       account(group.member(2)).full.set(0);
       await().atMost(PATIENCE).until(() -> sent.stream().allMatch(CompletableFuture::isDone));
       assertThat(sent).anyMatch(each -> !each.isCompletedExceptionally());
       // Bodies that have waited take no room any more.
-      for (int i = 0; i < room / body.length + 2; i++) {
+      for (int i = 0; i < ROOM / BODY_BYTES + 2; i++) {
         account(group.member(2)).full.set(1);
         group.member(0).broadcast("after " + i);
       }
@@ -109,26 +85,9 @@ class FullQueuesTest {
 
   @Test
   void a_recipient_whose_queue_is_full_leaves_room_for_what_waits_for_others() throws Exception {
-    int room = 1 << 20;
-    byte[] body = new byte[50 << 10];
-    try (TestGroup group =
-        TestGroup.started(server, 4, config -> config.withLimits(waiting(config, room)))) {
+    try (TestGroup group = TestGroup.started(server, 4, config -> config.withLimits(LIMITS))) {
       account(group.member(2)).full.set(Integer.MAX_VALUE);
-      List<CompletableFuture<Void>> sent = new ArrayList<>();
-      for (int i = 0; i < 2 * room / body.length; i++) {
-        sent.add(
-            group
-                .member(0)
-                .channel
-                .broadcast(
-                    List.of(group.member(2).entry()),
-                    body.clone(),
-                    SecureChannel.SendOptions.online(null))
-                .toCompletableFuture());
-      }
-      await()
-          .atMost(PATIENCE)
-          .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
+      List<CompletableFuture<Void>> sent = fillRoom(group, List.of(group.member(2).entry()));
       // Its room is taken; another one, whose queue is full for a moment, has its own.
       for (int i = 0; i < 5; i++) {
         account(group.member(3)).full.set(1);
@@ -137,7 +96,7 @@ class FullQueuesTest {
             .channel
             .broadcast(
                 List.of(group.member(2).entry(), group.member(3).entry()),
-                ("to both " + i + " ".repeat(body.length)).getBytes(StandardCharsets.UTF_8),
+                ("to both " + i + " ".repeat(BODY_BYTES)).getBytes(StandardCharsets.UTF_8),
                 SecureChannel.SendOptions.online(null));
         int number = i;
         await().atMost(PATIENCE).until(() -> group.member(3).texts().size() == number + 1);
@@ -148,22 +107,21 @@ class FullQueuesTest {
     }
   }
 
-  private static ChannelConfig.Limits waiting(ChannelConfig config, int bytes) {
-    ChannelConfig.Limits other = config.limits();
-    return new ChannelConfig.Limits(
-        other.maxBody(),
-        other.chunk(),
-        other.maxWebSocketMessage(),
-        bytes,
-        other.maxRequests(),
-        other.maxInbound(),
-        other.maxReassemblies(),
-        other.maxReassemblyBytes(),
-        other.maxHeld(),
-        other.maxHeldBytes(),
-        other.preKeyBatch(),
-        other.senderKeyMessages(),
-        other.cryptoThreads());
+  /** The first member sends twice as much as there is room for, until some of it is refused. */
+  private static List<CompletableFuture<Void>> fillRoom(TestGroup group, List<Member> to) {
+    List<CompletableFuture<Void>> sent = new ArrayList<>();
+    for (int i = 0; i < 2 * ROOM / BODY_BYTES; i++) {
+      sent.add(
+          group
+              .member(0)
+              .channel
+              .broadcast(to, new byte[BODY_BYTES], SecureChannel.SendOptions.online(null))
+              .toCompletableFuture());
+    }
+    await()
+        .atMost(PATIENCE)
+        .until(() -> sent.stream().anyMatch(CompletableFuture::isCompletedExceptionally));
+    return sent;
   }
 
   private static String failures(List<CompletableFuture<Void>> sent) {

@@ -36,8 +36,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -61,21 +59,9 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.node.ObjectNode;
 
 /** The service, a stranger, or the wire is hostile: nothing gets through, and nothing breaks. */
-class HostileTest {
+class HostileTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
   private static final SecureChannel.SendOptions ONLINE = SecureChannel.SendOptions.online(null);
-
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
 
   // Identities
 

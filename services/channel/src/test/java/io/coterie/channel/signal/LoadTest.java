@@ -16,30 +16,16 @@ import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Many messages at once, large ones, and what the metrics say. */
-class LoadTest {
+class LoadTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(60);
   private static final int THREADS = 4;
   private static final int MESSAGES = 200;
-
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
 
   @Test
   void fourThreadsLoseNothingAndKeepOrder() throws Exception {

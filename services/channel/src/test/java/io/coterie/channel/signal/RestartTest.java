@@ -20,30 +20,16 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.atomic.AtomicBoolean;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Processes come and go; nobody helps. */
-class RestartTest {
+class RestartTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
 
   /** Bytes; the bound by which a socket that takes nothing is noticed. */
   private static final int SMALL_QUEUE = 1 << 20;
-
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
 
   @Test
   void restartedMemberTalksAndHears() throws Exception {
@@ -184,24 +170,6 @@ class RestartTest {
       assertThat(sent).allSatisfy(each -> assertThat(each).succeedsWithin(PATIENCE));
       await().atMost(PATIENCE).until(() -> group.member(1).received.size() == bodies);
     }
-  }
-
-  private static ChannelConfig.Limits limits(int maxQueued, int senderKeyMessages) {
-    ChannelConfig.Limits d = ChannelConfig.Limits.DEFAULT;
-    return new ChannelConfig.Limits(
-        d.maxBody(),
-        d.chunk(),
-        d.maxWebSocketMessage(),
-        maxQueued,
-        d.maxRequests(),
-        d.maxInbound(),
-        d.maxReassemblies(),
-        d.maxReassemblyBytes(),
-        d.maxHeld(),
-        d.maxHeldBytes(),
-        d.preKeyBatch(),
-        senderKeyMessages,
-        d.cryptoThreads());
   }
 
   @Test

@@ -20,28 +20,14 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.ReentrantLock;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
  * A service that does not read stops the thread that writes to it: no such thread may hold a lock
  * that others need, or be the timer, which supervises the sockets.
  */
-class ServiceCallsTest {
+class ServiceCallsTest extends ServerFixture {
   private static final Duration PATIENCE = Duration.ofSeconds(TestGroup.PATIENCE_SECONDS);
-
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
 
   /** Sees the thread of each request that goes to the service, at the moment it is counted. */
   private static final class Probe extends SimpleMeterRegistry {

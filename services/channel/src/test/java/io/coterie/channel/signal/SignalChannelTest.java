@@ -17,27 +17,13 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.TimeUnit;
-import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Members exchange messages through a messaging service. */
-class SignalChannelTest {
-  private TestServer server;
-
-  @BeforeEach
-  void startServer() throws Exception {
-    server = new TestServer();
-  }
-
-  @AfterEach
-  void stopServer() throws Exception {
-    server.close();
-  }
-
+class SignalChannelTest extends ServerFixture {
   @ParameterizedTest
   @CsvSource({
     "2, GROUP",

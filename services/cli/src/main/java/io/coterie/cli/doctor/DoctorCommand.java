@@ -18,6 +18,7 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthCheckResponse;
 import io.grpc.health.v1.HealthGrpc;
+import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -56,7 +57,7 @@ public final class DoctorCommand implements Callable<Integer> {
   @Mixin Profile profile = new Profile();
   private boolean failed;
 
-  /** Those of the trust file; none before it was read. */
+  /** Requesters of the trust file; none before it was read. */
   private List<Trust.Requester> requesters = List.of();
 
   /** One check: its finding, or an exception that says what to do. */
@@ -213,12 +214,14 @@ public final class DoctorCommand implements Callable<Integer> {
     tls.init(null, managers.getTrustManagers(), null);
     try (HttpClient client =
         HttpClient.newBuilder().sslContext(tls).connectTimeout(profile.timeout()).build()) {
-      HttpResponse<String> answer =
+      HttpResponse<InputStream> answer =
           client.send(
               HttpRequest.newBuilder(management.resolve("/actuator/health/readiness"))
                   .timeout(profile.timeout())
                   .build(),
-              HttpResponse.BodyHandlers.ofString());
+              HttpResponse.BodyHandlers.ofInputStream());
+      // Its head says all; its body may have no end.
+      answer.body().close();
       if (answer.statusCode() != 200) {
         throw new IllegalStateException(
             "the coordinator is not ready (HTTP " + answer.statusCode() + "): see its log");

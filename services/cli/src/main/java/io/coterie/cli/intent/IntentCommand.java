@@ -1,7 +1,6 @@
 package io.coterie.cli.intent;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.profile.Profile;
@@ -20,7 +19,6 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.trust.Trust;
 import java.io.IOException;
-import java.io.InputStream;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -41,9 +39,6 @@ import picocli.CommandLine.Spec;
     synopsisSubcommandLabel = "COMMAND",
     description = "Make a requester's key pair, sign intents offline, show them.")
 public final class IntentCommand {
-  /** Bytes of a file: the largest payload, and less than as much again around it. */
-  private static final int MAX_FILE = 2 * IntentVerifier.MAX_PAYLOAD;
-
   @Spec @Nullable CommandSpec spec;
 
   @Command(
@@ -131,7 +126,7 @@ public final class IntentCommand {
   /** A requester may have several keys, of which one has signed. */
   private static VerifiedIntent verified(Trust trust, Path file) {
     IntentProblem problem = IntentProblem.REQUESTER_UNKNOWN;
-    SignedIntent signed = read(file);
+    SignedIntent signed = IntentFile.read(file);
     String name = signed.getSignaturesCount() == 1 ? signed.getSignatures(0).getKeyid() : "";
     for (Trust.Requester requester : trust.requesters()) {
       for (byte[] key :
@@ -145,16 +140,6 @@ public final class IntentCommand {
     }
     throw CliException.local(
         file + ": " + problem.text() + "; the trust file says whose signatures are known");
-  }
-
-  private static SignedIntent read(Path file) {
-    try (InputStream in = Files.newInputStream(file)) {
-      return SignedIntent.parseFrom(in.readNBytes(MAX_FILE));
-    } catch (InvalidProtocolBufferException e) {
-      throw CliException.local(file + " is no intent");
-    } catch (IOException e) {
-      throw CliException.local("file " + file + " cannot be read");
-    }
   }
 
   private static ByteString fingerprint(String text) {

@@ -4,6 +4,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.key.AttestedKeys;
 import io.coterie.cli.payload.SignedPayload;
 import io.coterie.cli.profile.Profile;
@@ -122,7 +123,7 @@ public final class CancelCommand implements Callable<Integer> {
   private Target target() {
     boolean fromFile = intent != null && key == null && requestId == null && reshareEpoch == null;
     if (fromFile) {
-      SignedIntent asked = SignCommand.read(Objects.requireNonNull(intent));
+      SignedIntent asked = IntentFile.read(Objects.requireNonNull(intent));
       SigningIntent content = SignCommand.content(asked);
       return new Target(
           content.getKey(), content.getRequestId(), content.getReshareEpoch(), Optional.of(asked));

@@ -23,7 +23,7 @@ import io.coterie.proto.custody.v1.SigningIntent;
 /**
  * The answer to a signing, as far as it is known before it is asked for.
  *
- * @param publicKey that the signature must verify under, derived from the attested key
+ * @param publicKey verifies the signature; derived from the attested key
  * @param payload as this machine decodes it
  */
 record ExpectedSigning(SigningIntent intent, ByteString publicKey, DecodedPayload payload) {

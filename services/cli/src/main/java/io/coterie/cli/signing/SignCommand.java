@@ -5,6 +5,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.key.AttestedKeys;
 import io.coterie.cli.payload.PayloadOptions;
@@ -23,8 +24,6 @@ import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
 import io.grpc.StatusRuntimeException;
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Objects;
 import java.util.Optional;
@@ -82,7 +81,7 @@ public final class SignCommand implements Callable<Integer> {
       throw new ParameterException(
           Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
     }
-    SignedIntent ready = fromFile ? read(Objects.requireNonNull(intent)) : null;
+    SignedIntent ready = fromFile ? IntentFile.read(Objects.requireNonNull(intent)) : null;
     SigningIntent asked =
         ready != null
             ? content(ready)
@@ -148,16 +147,6 @@ public final class SignCommand implements Callable<Integer> {
       return SigningIntent.parseFrom(signed.getPayload());
     } catch (InvalidProtocolBufferException e) {
       throw CliException.local("the intent is not one to sign something");
-    }
-  }
-
-  static SignedIntent read(Path file) {
-    try {
-      return SignedIntent.parseFrom(Files.readAllBytes(file));
-    } catch (InvalidProtocolBufferException e) {
-      throw CliException.local("intent file " + file + " is not a signed intent");
-    } catch (IOException e) {
-      throw CliException.local("intent file " + file + " cannot be read");
     }
   }
 }

@@ -14,7 +14,7 @@ public final class ExitCode {
   /** A local file is missing or wrong. */
   public static final int LOCAL = 5;
 
-  /** Its parties have proven that a request to sign never is signed. */
+  /** The parties have proven that a request to sign never is signed. */
   public static final int NOT_SIGNED = 6;
 
   /** A bug of the command. */

@@ -162,7 +162,8 @@ public final class Output {
     String reason = StatusErrors.reason(failure).map(Enum::name).orElse("");
     Struct error = texts("error", known.getMessage(), "reason", reason);
     try {
-      return JsonFormat.printer().omittingInsignificantWhitespace().print(error);
+      return Terminal.printableJson(
+          JsonFormat.printer().omittingInsignificantWhitespace().print(error));
     } catch (InvalidProtocolBufferException e) {
       return "coterie: " + oneLine(known.getMessage());
     }
@@ -194,7 +195,7 @@ public final class Output {
     }
   }
 
-  /** Nobody signs it, so it may be none; then it is left out. */
+  /** Text of a time; empty if it is no valid one, because nobody has signed it. */
   private static String time(Timestamp time) {
     return Timestamps.isValid(time) ? Timestamps.toString(time) : "";
   }
@@ -277,7 +278,7 @@ public final class Output {
 
   private static String jsonForm(MessageOrBuilder message) {
     try {
-      return JsonFormat.printer().print(message);
+      return Terminal.printableJson(JsonFormat.printer().print(message));
     } catch (InvalidProtocolBufferException e) {
       throw new CliException(ExitCode.BUG, "the answer has no JSON form: " + e.getMessage());
     } catch (IllegalArgumentException e) {

@@ -38,18 +38,51 @@ public interface Terminal {
     Terminal terminal();
   }
 
+  /**
+   * JSON with what a terminal would not show as itself in the escapes of JSON: those of {@link
+   * #printable} would make it something else.
+   */
+  static String printableJson(String json) {
+    StringBuilder printable = new StringBuilder();
+    json.codePoints()
+        .forEach(
+            point -> {
+              if (Printable.prints(point)) {
+                printable.appendCodePoint(point);
+              } else {
+                for (char unit : Character.toChars(point)) {
+                  printable.append("\\u%04x".formatted((int) unit));
+                }
+              }
+            });
+    return printable.toString();
+  }
+
   /** See {@link #printable}. */
   final class Printable extends FilterWriter {
+    /** First half of a character whose second half has not come yet; 0 if there is none. */
+    private char half;
+
     private Printable(Writer out) {
       super(out);
     }
 
     @Override
     public void write(int character) throws IOException {
-      if (prints((char) character)) {
-        out.write(character);
+      char unit = (char) character;
+      char before = half;
+      half = 0;
+      if (before != 0 && Character.isLowSurrogate(unit)) {
+        print(Character.toCodePoint(before, unit));
+        return;
+      }
+      if (before != 0) {
+        print(before);
+      }
+      if (Character.isHighSurrogate(unit)) {
+        half = unit;
       } else {
-        out.write("\\u{" + Integer.toHexString(character) + "}");
+        print(unit);
       }
     }
 
@@ -67,16 +100,45 @@ public interface Terminal {
       }
     }
 
-    private static boolean prints(char character) {
-      return character == '\n'
-          || switch (Character.getType(character)) {
+    @Override
+    public void flush() throws IOException {
+      if (half != 0) {
+        print(half);
+        half = 0;
+      }
+      super.flush();
+    }
+
+    private void print(int point) throws IOException {
+      out.write(
+          prints(point) ? Character.toString(point) : "\\u{" + Integer.toHexString(point) + "}");
+    }
+
+    private static boolean prints(int point) {
+      return point == '\n'
+          || switch (Character.getType(point)) {
             case Character.CONTROL,
                 Character.FORMAT,
                 Character.LINE_SEPARATOR,
-                Character.PARAGRAPH_SEPARATOR ->
+                Character.PARAGRAPH_SEPARATOR,
+                Character.SURROGATE,
+                Character.UNASSIGNED ->
                 false;
-            default -> true;
+            default -> !isBlank(point);
           };
+    }
+
+    /** Letters and marks that show nothing at all, by Unicode's Default_Ignorable_Code_Point. */
+    private static boolean isBlank(int point) {
+      return point == 0x034F
+          || point >= 0x115F && point <= 0x1160
+          || point >= 0x17B4 && point <= 0x17B5
+          || point >= 0x180B && point <= 0x180F
+          || point == 0x2800 // of Braille, not among Unicode's
+          || point == 0x3164
+          || point >= 0xFE00 && point <= 0xFE0F
+          || point == 0xFFA0
+          || point >= 0xE0000 && point <= 0xE0FFF;
     }
   }
 }

@@ -189,10 +189,13 @@ final class TrustPrinting {
             .map(right -> right.name().toLowerCase(Locale.ROOT))
             .collect(Collectors.joining(", "));
     String keys = requester.keys().stream().map(Glob::pattern).collect(Collectors.joining(", "));
-    String publicKeys =
-        requester.publicKeys().stream()
-            .map(key -> "  key      %s%n".formatted(Fingerprint.ofRequesterKey(key)))
-            .collect(Collectors.joining());
+    // Parties obey the first one alone, so their order says whom.
+    StringBuilder publicKeys = new StringBuilder();
+    for (byte[] key : requester.publicKeys()) {
+      publicKeys.append(
+          "  %-8s %s%n"
+              .formatted(publicKeys.isEmpty() ? "key" : "former", Fingerprint.ofRequesterKey(key)));
+    }
     String title =
         rights.isEmpty()
             ? "requester %s may sign alone: %s%n".formatted(requester.name(), keys)

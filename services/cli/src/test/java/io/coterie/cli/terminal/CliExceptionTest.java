@@ -70,8 +70,20 @@ class CliExceptionTest {
   void nothing_from_the_network_controls_the_terminal() {
     StringWriter screen = new StringWriter();
     Terminal.printable(new PrintWriter(screen, true))
-        .printf("a\u001b]0;title\u0007 b\u202e c\r d\u009b%n%s", "ä€😀\u0000");
+        .printf("a\u001b]0;title\u0007 b\u202e c\r d\u009b%n%s", "ä€😀\u0000\udb40\udc41");
     assertThat(screen)
-        .hasToString("a\\u{1b}]0;title\\u{7} b\\u{202e} c\\u{d} d\\u{9b}\nä€😀\\u{0}");
+        .hasToString("a\\u{1b}]0;title\\u{7} b\\u{202e} c\\u{d} d\\u{9b}\nä€😀\\u{0}\\u{e0041}");
+  }
+
+  /** Tags, fillers and variation selectors are seen by whoever copies a text, and by no reader. */
+  @Test
+  void nothing_from_the_network_is_there_and_not_seen() {
+    StringWriter screen = new StringWriter();
+    PrintWriter out = Terminal.printable(new PrintWriter(screen, true));
+    out.print("to: a\udb40\udc62\udb40\udc20 \u3164\u115f\ufe0f\u2800 \ud83d");
+    out.print("\ude00 \ud83d");
+    out.flush();
+    assertThat(screen)
+        .hasToString("to: a\\u{e0062}\\u{e0020} \\u{3164}\\u{115f}\\u{fe0f}\\u{2800} 😀 \\u{d83d}");
   }
 }

@@ -94,7 +94,7 @@ final class CompletionEvidence {
     return true;
   }
 
-  /** Of each holder one: that it uses its share, rather than that it has stored it. */
+  /** Keeps one statement of each holder: "uses its share" rather than "has stored it". */
   private void keep(Map<Integer, EvidenceSignature> signatures, EvidenceSignature signature) {
     if (holders.contains(signature.getParty())) {
       signatures.merge(

@@ -176,7 +176,7 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
     return true;
   }
 
-  /** How long the parties' own view is waited for when the time is up; zero if it adds nothing. */
+  /** How long to wait for the parties' own view after the deadline; zero if it adds nothing. */
   Duration hearing() {
     return Duration.ZERO;
   }

@@ -18,7 +18,7 @@ public final class JdbcLedgerStore implements LedgerStore {
       "insert into party_ledgers (party_id, evidence_key, statement, before)"
           + " values (?, ?, ?, '') on conflict do nothing";
 
-  /** Only in place of the statement that the new one was compared with. */
+  /** Replaces only the statement with which the new one was compared. */
   private static final String LATER =
       "update party_ledgers set statement = ?, before = ?"
           + " where party_id = ? and evidence_key = ? and statement = ?";

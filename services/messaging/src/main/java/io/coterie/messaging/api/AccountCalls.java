@@ -19,6 +19,7 @@ import io.coterie.messaging.account.ServiceNumber;
 import io.coterie.messaging.api.KeyEntities.KeyEntity;
 import io.coterie.messaging.certificate.SenderCertificates;
 import io.coterie.messaging.limit.RateLimits;
+import io.coterie.messaging.limit.RateLimits.NumberOf;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.Presence;
 import java.nio.ByteBuffer;
@@ -137,7 +138,7 @@ public final class AccountCalls {
     attributes.check();
     ECPublicKey aciKey = KeyEntities.identityKey(request.aciIdentityKey());
     ECPublicKey pniKey = KeyEntities.identityKey(request.pniIdentityKey());
-    rates.registration.take(basic.user());
+    rates.registration.take(new NumberOf(call.request().source(), basic.user()));
     if (request.recoveryPassword() == null) {
       // No session was ever verified here.
       throw ApiException.unauthorized();

@@ -12,6 +12,12 @@ import org.jspecify.annotations.Nullable;
 
 /** One call, whichever way it came. */
 public final class ApiRequest {
+  /** Characters of a path with its query, as many as the HTTP server takes of all headers. */
+  private static final int MAX_TARGET = 16 * 1024;
+
+  /** No call has more than five. */
+  private static final int MAX_PARAMETERS = 16;
+
   private final String verb;
   private final String path;
   private final Map<String, String> query;
@@ -25,7 +31,7 @@ public final class ApiRequest {
    * @param headers first value of each; names in any case
    * @param connection owner of the WebSocket, if the call came through an authenticated one
    * @param source whose share of the service the call uses
-   * @throws ApiException 400 if the target is malformed
+   * @throws ApiException 400 if the target is malformed, or too long
    */
   public ApiRequest(
       String verb,
@@ -34,6 +40,9 @@ public final class ApiRequest {
       byte[] body,
       @Nullable Authenticated connection,
       Source source) {
+    if (target.length() > MAX_TARGET) {
+      throw ApiException.badRequest();
+    }
     int question = target.indexOf('?');
     this.verb = verb;
     this.path = question < 0 ? target : target.substring(0, question);
@@ -47,7 +56,11 @@ public final class ApiRequest {
 
   private static Map<String, String> parseQuery(String text) {
     Map<String, String> query = new LinkedHashMap<>();
-    for (String pair : text.split("&")) {
+    String[] pairs = text.split("&", MAX_PARAMETERS + 1);
+    if (pairs.length > MAX_PARAMETERS) {
+      throw ApiException.badRequest();
+    }
+    for (String pair : pairs) {
       int equals = pair.indexOf('=');
       try {
         query.putIfAbsent(

@@ -27,6 +27,12 @@ final class Json {
   private static final int MAX_DEPTH = 16;
   private static final int MAX_STRING = 1 << 20;
 
+  /**
+   * Names, values and brackets. Each may be an object for a few bytes; the longest honest body,
+   * with keys as arrays of numbers, has some thousands.
+   */
+  private static final int MAX_TOKENS = 10_000;
+
   private static final JsonMapper MAPPER =
       JsonMapper.builder(
               JsonFactory.builder()
@@ -36,6 +42,7 @@ final class Json {
                           .maxStringLength(MAX_STRING)
                           .maxNumberLength(32)
                           .maxNameLength(256)
+                          .maxTokenCount(MAX_TOKENS)
                           .build())
                   .enable(StreamReadFeature.STRICT_DUPLICATE_DETECTION)
                   .build())

@@ -152,7 +152,7 @@ public final class KeyCalls {
     Optional<Integer> deviceId =
         wanted.equals("*") ? Optional.empty() : Optional.of(AccountCalls.parseDeviceId(wanted));
     Account account = access.require(call, target);
-    rates.preKeys.take(new PreKeyFetch(call.caller().map(Authenticated::address), account.aci()));
+    rates.preKeys.take(new PreKeyFetch(call.source(), account.aci()));
     List<DeviceKeys> found = new ArrayList<>();
     for (Device device : account.devices()) {
       if (deviceId.isEmpty() || deviceId.get() == device.id()) {

@@ -4,6 +4,7 @@ import static io.coterie.messaging.api.Route.Access.ANYONE;
 import static io.coterie.messaging.api.Route.Body.MULTI_RECIPIENT;
 
 import com.fasterxml.jackson.annotation.JsonInclude;
+import com.google.protobuf.CodedInputStream;
 import io.coterie.messaging.account.Account;
 import io.coterie.messaging.account.AccountStore.DeletedAccount;
 import io.coterie.messaging.account.Accounts;
@@ -13,6 +14,7 @@ import io.coterie.messaging.account.ServiceIdentifier;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.SharedContent;
 import io.coterie.proto.signal.Envelope;
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -32,6 +34,8 @@ import org.signal.libsignal.protocol.ServiceId;
 public final class MultiRecipientCalls {
   /** Most recipients of one request, as on Signal's server. */
   private static final int MAX_RECIPIENTS = 5_000;
+
+  private static final int VERSION_BYTES = 1;
 
   private final Accounts accounts;
   private final AccessCheck access;
@@ -136,14 +140,28 @@ public final class MultiRecipientCalls {
   }
 
   private static SealedSenderMultiRecipientMessage parse(byte[] body) {
+    requireCount(body);
     try {
       SealedSenderMultiRecipientMessage message = SealedSenderMultiRecipientMessage.parse(body);
-      int recipients = message.getRecipients().size();
-      if (recipients == 0 || recipients > MAX_RECIPIENTS) {
+      if (message.getRecipients().isEmpty()) {
         throw ApiException.badRequest();
       }
       return message;
     } catch (InvalidMessageException | InvalidVersionException e) {
+      throw ApiException.badRequest();
+    }
+  }
+
+  /** The message says first how many there are, before each of them becomes an object. */
+  private static void requireCount(byte[] body) {
+    try {
+      CodedInputStream in =
+          CodedInputStream.newInstance(
+              body, VERSION_BYTES, Math.max(0, body.length - VERSION_BYTES));
+      if (Integer.compareUnsigned(in.readRawVarint32(), MAX_RECIPIENTS) > 0) {
+        throw ApiException.badRequest();
+      }
+    } catch (IOException | IndexOutOfBoundsException e) {
       throw ApiException.badRequest();
     }
   }

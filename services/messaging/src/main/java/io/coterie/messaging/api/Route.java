@@ -1,6 +1,7 @@
 package io.coterie.messaging.api;
 
 import io.coterie.messaging.account.Accounts.Authenticated;
+import io.coterie.messaging.limit.Source;
 import io.coterie.platform.telemetry.TraceContext;
 import java.util.List;
 import java.util.Optional;
@@ -97,6 +98,13 @@ record Route(
     /** The caller of a {@link Access#DEVICE} route. */
     Authenticated device() {
       return caller.orElseThrow(ApiException::unauthorized);
+    }
+
+    /** Whose share of the service it uses. */
+    Source source() {
+      return caller
+          .<Source>map(device -> new Source.OfAccount(device.account().aci()))
+          .orElse(request.source());
     }
 
     <T> T json(Class<T> type) {

@@ -7,7 +7,6 @@ import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.account.ServiceIdentifier;
 import io.coterie.messaging.limit.RateLimits;
-import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.MessageQueue.QueueFullException;
@@ -117,7 +116,7 @@ public final class Sending {
             recipients,
             call.trace().map(TraceContext::traceparent).orElse(null));
     return queue
-        .enqueue(delivery, source(call))
+        .enqueue(delivery, call.source())
         .thenApply(
             full -> {
               if (!full.isEmpty() && full.size() == recipients.size()) {
@@ -130,11 +129,5 @@ public final class Sending {
                   .log("message accepted");
               return full;
             });
-  }
-
-  private static Source source(Route.Call call) {
-    return call.caller()
-        .<Source>map(caller -> new Source.OfAccount(caller.account().aci()))
-        .orElse(call.request().source());
   }
 }

@@ -13,7 +13,7 @@ import java.util.Map;
 
 /** Calls about the service itself, and the sum of all calls. */
 public final class ServiceCalls {
-  /** Of the second version of the configuration, which never changes. */
+  /** Tag of the configuration's second version, which never changes. */
   private static final String CONFIG_TAG = "\"00000000\"";
 
   private final Clock clock;

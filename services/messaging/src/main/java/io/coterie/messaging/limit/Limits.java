@@ -10,8 +10,8 @@ import org.springframework.util.unit.DataSize;
  * @param content most bytes of one recipient's content
  * @param body most bytes of a request's body over HTTP
  * @param frame most bytes of a WebSocket message
- * @param buffers most bytes that WebSockets hold: incomplete messages, calls in progress, frames to
- *     be written; anonymous ones get at most half
+ * @param buffers most bytes that clients hold: incomplete messages and bodies, calls in progress,
+ *     frames to be written; WebSockets without credentials and calls over HTTP get at most half
  * @param inFlight most messages pushed to a device and not yet acknowledged
  * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
  *     is disconnected
@@ -29,7 +29,8 @@ import org.springframework.util.unit.DataSize;
  * @param storedPending most bytes of messages that wait to be stored
  * @param connections most WebSockets at once; anonymous ones get at most half. Each needs some 130
  *     kB
- * @param cachedAccounts most accounts kept in memory
+ * @param cachedAccounts most accounts kept in memory, of some 1 kB each, and as many identifiers
+ *     that are known to have none
  * @param drain how long requests in progress may take to end at shutdown
  */
 public record Limits(
@@ -50,7 +51,7 @@ public record Limits(
     @DefaultValue("250ms") Duration storedWait,
     @DefaultValue("8MB") DataSize storedPending,
     @DefaultValue("384") int connections,
-    @DefaultValue("100000") int cachedAccounts,
+    @DefaultValue("10000") int cachedAccounts,
     @DefaultValue("10s") Duration drain) {
   public Limits {
     requirePositive(content, "limits.content");

@@ -12,7 +12,7 @@ import java.time.Duration;
  * @param <K> the callers whose calls are counted
  */
 public final class RateLimit<K> {
-  private static final int MAX_KEYS = 200_000;
+  private static final int MAX_KEYS = 20_000;
 
   private final Rate rate;
   private final Ticker ticker;

@@ -2,15 +2,14 @@ package io.coterie.messaging.limit;
 
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.coterie.messaging.account.DeviceAddress;
-import java.util.Optional;
 import java.util.UUID;
 
 /** Every rate limit of the service. */
 public final class RateLimits {
-  /** Registrations, by number. */
-  public final RateLimit<String> registration;
+  /** Registrations of a number, by who asks for them. */
+  public final RateLimit<NumberOf> registration;
 
-  /** Fetches of a target's prekeys, by requester: an address, or none for all without one. */
+  /** Fetches of a target's prekeys, by requester. */
   public final RateLimit<PreKeyFetch> preKeys;
 
   /** Messages of an identified sender to a recipient. */
@@ -25,7 +24,9 @@ public final class RateLimits {
   /** Changes to a device's own keys and attributes. */
   public final RateLimit<DeviceAddress> changes;
 
-  public record PreKeyFetch(Optional<DeviceAddress> requester, UUID target) {}
+  public record NumberOf(Source source, String number) {}
+
+  public record PreKeyFetch(Source requester, UUID target) {}
 
   public record Pair(UUID sender, UUID recipient) {}
 

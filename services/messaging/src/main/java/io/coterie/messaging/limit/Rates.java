@@ -6,8 +6,9 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Rates as {@code burst/perSecond}. The defaults let parties run many protocol rounds a second.
  *
- * @param registration attempts to register, for each number
- * @param preKeys fetches of a target's prekeys, for each requester
+ * @param registration attempts to register a number, for each requester
+ * @param preKeys fetches of a target's prekeys, for each requester: an account, or the address of a
+ *     client without credentials
  * @param messages messages, for each pair of sender and recipient
  * @param sealedMessages messages of unidentified senders, for each recipient
  * @param stories stories, for each recipient

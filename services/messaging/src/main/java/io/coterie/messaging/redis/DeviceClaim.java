@@ -18,7 +18,7 @@ final class DeviceClaim {
   final CompletableFuture<@Nullable Void> claimed = new CompletableFuture<>();
 
   // Guarded by this.
-  /** Of the claim; 0 until it has been made. */
+  /** Number of the claim; 0 until it has been made. */
   private long number;
 
   /** Whether the first claim is under way. */

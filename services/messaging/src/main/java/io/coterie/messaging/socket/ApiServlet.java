@@ -34,8 +34,7 @@ public final class ApiServlet extends HttpServlet {
   private static final Set<String> SOCKET_PATHS = Set.of("/v1/websocket", "/v1/websocket/");
 
   private static final Logger LOG = LoggerFactory.getLogger(ApiServlet.class);
-  private static final ApiResponse UNAVAILABLE =
-      ApiResponse.empty(503).withHeader("Retry-After", "2");
+  static final ApiResponse UNAVAILABLE = ApiResponse.empty(503).withHeader("Retry-After", "2");
 
   private final transient Dispatcher dispatcher;
   private final transient Accounts accounts;
@@ -64,31 +63,25 @@ public final class ApiServlet extends HttpServlet {
     if (request.getContentLengthLong() > maxBodyBytes) {
       return ApiResponse.empty(413);
     }
-    byte[] body;
-    try {
-      body = request.getInputStream().readNBytes(maxBodyBytes + 1);
-    } catch (IOException e) {
-      // The client went away, or its encoding of the body is broken.
-      return ApiResponse.empty(400);
-    }
-    if (body.length > maxBodyBytes) {
-      return ApiResponse.empty(413);
-    }
+    Source source = Source.of(null, request.getRemoteAddr());
     String query = request.getQueryString();
     String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
-    try {
+    try (HttpBody body = connections.body(source, maxBodyBytes)) {
       return dispatcher
           .dispatch(
               new ApiRequest(
                   request.getMethod(),
                   target,
                   headers(request),
-                  body,
+                  body.read(request.getInputStream()),
                   null,
-                  Source.of(null, request.getRemoteAddr())))
+                  source))
           .join();
     } catch (ApiException e) {
       return e.response();
+    } catch (IOException e) {
+      // The client went away, or its encoding of the body is broken.
+      return ApiResponse.empty(400);
     }
   }
 

@@ -205,7 +205,7 @@ final class ClientConnection implements Presence.Subscriber {
     }
   }
 
-  /** Nothing more is taken or pushed; memory is freed before the container has closed. */
+  /** Ends taking and pushing; frees the memory before the container has closed. */
   private void release() {
     if (window != null) {
       window.stop();
@@ -303,52 +303,56 @@ final class ClientConnection implements Presence.Subscriber {
   private void received(byte[] message) {
     WebSocketMessage parsed;
     try {
-      parsed = WebSocketMessage.parseFrom(message);
+      parsed = SocketMessages.parse(message);
     } catch (InvalidProtocolBufferException e) {
       close(CloseCodes.NOT_CONSISTENT, "malformed message");
       return;
     }
     switch (parsed.getType()) {
-      case REQUEST -> request(parsed.getRequest());
+      case REQUEST -> request(parsed.getRequest(), message.length);
       case RESPONSE -> response(parsed.getResponse());
       case UNKNOWN -> close(CloseCodes.NOT_CONSISTENT, "malformed message");
     }
   }
 
-  private void request(WebSocketRequestMessage message) {
+  /**
+   * @param bytes of the frame: what the call holds until it is answered
+   */
+  private void request(WebSocketRequestMessage message, int bytes) {
+    long id = message.getId();
     ApiRequest request;
     try {
       request = SocketMessages.call(message, who, source);
     } catch (ApiException e) {
-      reply(message.getId(), e.response());
+      reply(id, e.response());
       return;
     }
     if (!calls.begin()) {
-      reply(message.getId(), UNAVAILABLE);
+      reply(id, UNAVAILABLE);
       return;
     }
-    memory.take(request.body().length);
+    memory.take(bytes);
     if (!services.dispatcher().mayBlock(request)) {
-      answer(message.getId(), request);
+      answer(id, request, bytes);
       return;
     }
     try {
-      calls.runBlocking(() -> answer(message.getId(), request));
+      calls.runBlocking(() -> answer(id, request, bytes));
     } catch (RejectedExecutionException e) {
-      memory.release(request.body().length);
-      reply(message.getId(), UNAVAILABLE);
+      memory.release(bytes);
+      reply(id, UNAVAILABLE);
       calls.end();
       goAway();
     }
   }
 
-  private void answer(long id, ApiRequest request) {
+  private void answer(long id, ApiRequest request, int bytes) {
     services
         .dispatcher()
         .dispatch(request)
         .thenAccept(
             response -> {
-              memory.release(request.body().length);
+              memory.release(bytes);
               reply(id, response);
               calls.end();
               closeIfLeft();

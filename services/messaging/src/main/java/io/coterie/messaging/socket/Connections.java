@@ -92,6 +92,11 @@ public final class Connections implements SmartLifecycle {
     };
   }
 
+  /** Where the body of a call over HTTP comes in. */
+  HttpBody body(Source source, int maxBytes) {
+    return new HttpBody(services.anonymousMemory(), source, maxBytes);
+  }
+
   private Places<ClientConnection> places(ClientConnection connection) {
     return connection.isAuthenticated() ? places : anonymousPlaces;
   }

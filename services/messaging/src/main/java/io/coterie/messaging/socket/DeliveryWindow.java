@@ -68,7 +68,7 @@ final class DeliveryWindow {
     running = true;
   }
 
-  /** Nothing more is pushed. */
+  /** Ends the pushing of messages. */
   synchronized void stop() {
     running = false;
   }

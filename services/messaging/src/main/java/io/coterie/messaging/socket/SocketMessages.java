@@ -1,7 +1,12 @@
 package io.coterie.messaging.socket;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.CodedInputStream;
+import com.google.protobuf.DiscardUnknownFieldsParser;
+import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.Parser;
 import com.google.protobuf.UnsafeByteOperations;
+import com.google.protobuf.WireFormat;
 import io.coterie.messaging.account.Accounts.Authenticated;
 import io.coterie.messaging.api.ApiException;
 import io.coterie.messaging.api.ApiRequest;
@@ -11,6 +16,7 @@ import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import io.coterie.proto.signal.WebSocketResponseMessage;
+import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -19,7 +25,54 @@ import org.jspecify.annotations.Nullable;
 final class SocketMessages {
   private static final int MAX_HEADERS = 64;
 
+  /** Fields of a message and of what is in it; clients send some ten. */
+  private static final int MAX_FIELDS = 128;
+
+  private static final Parser<WebSocketMessage> PARSER =
+      DiscardUnknownFieldsParser.wrap(WebSocketMessage.parser());
+
   private SocketMessages() {}
+
+  /**
+   * A message as a client sent it. In memory it is about as large as its bytes: fields that are not
+   * known are dropped, and so many are refused that each would be an object for a few bytes.
+   */
+  static WebSocketMessage parse(byte[] message) throws InvalidProtocolBufferException {
+    requireFewFields(message);
+    return PARSER.parseFrom(message);
+  }
+
+  private static void requireFewFields(byte[] message) throws InvalidProtocolBufferException {
+    CodedInputStream in = CodedInputStream.newInstance(message);
+    int fields = 0;
+    try {
+      for (int tag = in.readTag(); tag != 0; tag = in.readTag()) {
+        fields++;
+        if (isMessage(tag)) {
+          int end = in.pushLimit(in.readRawVarint32());
+          for (int inner = in.readTag(); inner != 0; inner = in.readTag()) {
+            fields++;
+            in.skipField(inner);
+          }
+          in.popLimit(end);
+        } else {
+          in.skipField(tag);
+        }
+      }
+    } catch (IOException e) {
+      throw new InvalidProtocolBufferException(e);
+    }
+    if (fields > MAX_FIELDS) {
+      throw new InvalidProtocolBufferException("too many fields");
+    }
+  }
+
+  private static boolean isMessage(int tag) {
+    int field = WireFormat.getTagFieldNumber(tag);
+    return WireFormat.getTagWireType(tag) == WireFormat.WIRETYPE_LENGTH_DELIMITED
+        && (field == WebSocketMessage.REQUEST_FIELD_NUMBER
+            || field == WebSocketMessage.RESPONSE_FIELD_NUMBER);
+  }
 
   /**
    * The call in a request.

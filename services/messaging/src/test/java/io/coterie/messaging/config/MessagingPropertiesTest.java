@@ -2,9 +2,14 @@ package io.coterie.messaging.config;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.messaging.limit.Limits;
 import io.coterie.messaging.limit.RateConverter;
 import io.coterie.messaging.limit.RateLimit.Rate;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.time.Duration;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -39,6 +44,27 @@ class MessagingPropertiesTest {
           assertThat(properties.limits().onlineTimeToLive()).isEqualTo(Duration.ofSeconds(10));
           assertThat(properties.certificates().lifetime()).isEqualTo(Duration.ofHours(24));
           assertThat(properties.rates().messages()).isEqualTo(new Rate(5000, 2000));
+        });
+  }
+
+  /** Each of them can be used up by others; what is left is for the service itself. */
+  @Test
+  void the_default_limits_fit_into_the_memory_of_the_image_together() throws Exception {
+    Matcher heap =
+        Pattern.compile("-Xmx(\\d+)m")
+            .matcher(Files.readString(Path.of("../../deploy/images/config.json")));
+    assertThat(heap.find()).isTrue();
+    minimal.run(
+        context -> {
+          Limits limits = context.getBean(MessagingProperties.class).limits();
+          long most =
+              limits.connections() * 130_000L
+                  + limits.buffers().toBytes()
+                  + limits.onlineTotal().toBytes()
+                  + 2 * limits.storedPending().toBytes()
+                  // Three caches, of which two have nothing but identifiers.
+                  + limits.cachedAccounts() * (1_000L + 3 * 150);
+          assertThat(most).isLessThan(Long.parseLong(heap.group(1)) * 1_000_000 * 2 / 3);
         });
   }
 

@@ -35,7 +35,7 @@ public record CompletedStatement(
 
   private static final byte[] TAG = "coterie/completed/2".getBytes(StandardCharsets.US_ASCII);
 
-  /** That a party has stored its share of a session that made these public data for an intent. */
+  /** States that a party has stored its share of a session that made these public data. */
   public static CompletedStatement stored(
       String installation, ByteString session, KeyPublic keyPublic, ByteString intentDigest) {
     return new CompletedStatement(

@@ -24,7 +24,7 @@ public record Holding(int reshareEpoch, int threshold, SortedMap<Integer, String
     holders = Collections.unmodifiableSortedMap(new TreeMap<>(holders));
   }
 
-  /** Of a session that made or reshared the key; empty if it refreshed it. */
+  /** The holding after a session that made or reshared the key; empty if it refreshed the key. */
   static Optional<Holding> of(CompletedSession session) {
     int epoch = session.keyPublic().getEpoch();
     return session.intent() instanceof VerifiedIntent.KeyRefresh

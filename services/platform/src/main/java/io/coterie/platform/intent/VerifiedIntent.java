@@ -54,7 +54,7 @@ public sealed interface VerifiedIntent {
     return terms().purpose();
   }
 
-  /** Nobody may start on this intent after it. */
+  /** The time after which nobody may start on this intent. */
   default Instant notAfter() {
     return terms().notAfter();
   }

@@ -37,7 +37,7 @@ public record LedgerPosition(
   public enum Judgement {
     /** The ledger has gone on: this one is remembered from now on. */
     LATER,
-    /** Nothing new, or overtaken on its way: the remembered one stays, and is told the party. */
+    /** Old, or overtaken on its way: the remembered position stays, and the party is told it. */
     KNOWN,
     /** No ledger that was never put back shows both in one log. The remembered one stays. */
     CONTRADICTS

@@ -31,7 +31,7 @@ public final class ManagementAccess implements Filter {
   /** The only user. */
   public static final String USER = "metrics";
 
-  /** Of a password, in characters. A shorter one counts as none. */
+  /** Characters of a password at least. A shorter one counts as none. */
   static final int SHORTEST_PASSWORD = 16;
 
   private static final Logger log = LoggerFactory.getLogger(ManagementAccess.class);

@@ -13,7 +13,7 @@ import java.util.Optional;
 
 /** Decodes the payload of a signing intent. */
 public final class Payloads {
-  /** Of a digest: SHA-256, SHA-512/256, Keccak-256, BLAKE2b-256. */
+  /** Bytes of a digest: SHA-256, SHA-512/256, Keccak-256, BLAKE2b-256. */
   private static final int DIGEST_BYTES = 32;
 
   private Payloads() {}

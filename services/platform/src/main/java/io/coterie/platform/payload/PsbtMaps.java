@@ -109,7 +109,7 @@ record PsbtMaps(List<List<Entry>> maps) {
     return withGlobal(maps.getFirst().stream().filter(entry -> !entry.isXpub()).toList());
   }
 
-  /** With the extended public keys of another PSBT. */
+  /** A copy with the extended public keys of another PSBT. */
   PsbtMaps withXpubsOf(PsbtMaps other) {
     List<Entry> global = new ArrayList<>(maps.getFirst());
     other.maps.getFirst().stream().filter(Entry::isXpub).forEach(global::add);

@@ -19,7 +19,7 @@ public final class SolanaTransaction {
   /** The same of version 1, whose signatures have no count. */
   private static final int MAX_TRANSACTION_V1 = 4096;
 
-  /** Of version 1. */
+  /** Signers of a transaction of version 1, at most. */
   private static final int MAX_SIGNERS_V1 = 12;
 
   private static final int MAX_ACCOUNTS_V1 = 64;

@@ -56,6 +56,9 @@ public interface ClaimLedger {
   /** The ledger was at a position of any of its logs by its own memory. Reads the disk. */
   boolean recalls(LedgerPosition position);
 
+  /** Whether a request may have been claimed, or ended, by what the store has forgotten. */
+  boolean isFenced(String requestId);
+
   /**
    * Says for ever that a session is not run here. Of a session that may have been run before the
    * store went back, nobody knows that here any more.

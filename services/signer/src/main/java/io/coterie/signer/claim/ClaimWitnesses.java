@@ -67,13 +67,13 @@ public final class ClaimWitnesses {
   private final Map<Member, Witness> coordinators = new HashMap<>();
   private final Map<SessionId, Waiting> waiting = new LinkedHashMap<>();
 
-  /** For each member the last one that it told of and that this party's ledger was at. */
+  /** Each member's last position that was once the position of this party's own ledger. */
   private final Map<Member, LedgerPosition> known = new HashMap<>();
 
   /** Positions that this party's own ledger has forgotten and is being told at this moment. */
   private final Set<LedgerPosition> learning = new HashSet<>();
 
-  /** Those of which it has been told and that are not on disk: the first write may have failed. */
+  /** Positions that it has been told and that are not on disk: the first write may have failed. */
   private final Set<LedgerPosition> unlearned = new HashSet<>();
 
   private LedgerPosition signed = LedgerPosition.NONE;
@@ -505,7 +505,7 @@ public final class ClaimWitnesses {
     }
   }
 
-  /** Of an earlier log, and forgotten: it may say a later time than the clock did since. */
+  /** A head of an earlier, forgotten log may name a later time than the clock has shown since. */
   private void forgottenEarlier(Member sender, LedgerHead head) {
     LedgerPosition position = head.position();
     unlearned.add(position);

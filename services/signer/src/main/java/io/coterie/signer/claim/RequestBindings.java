@@ -59,6 +59,9 @@ public final class RequestBindings {
     /** Whether this party may have contributed to an earlier session of the request. */
     boolean before;
 
+    /** Whether the claim on disk has the contribution: another process would give it. */
+    boolean stored;
+
     Set<Integer> missing = Set.of();
     @Nullable Done signature;
 
@@ -67,6 +70,7 @@ public final class RequestBindings {
       this.parties = Set.copyOf(parties);
       this.state = state;
       this.given = state != State.HELD;
+      this.stored = !binding.envelope().isEmpty();
       if (given && !binding.envelope().isEmpty()) {
         sent.add(binding.envelope());
       }
@@ -98,7 +102,7 @@ public final class RequestBindings {
    *
    * @param sent its broadcasts
    * @param signature that came of it; empty if it was not seen
-   * @param declined whether this party has contributed nothing, and never will
+   * @param declined whether this party has contributed nothing, and never will, also after a start
    */
   public record Answer(
       List<ByteString> sent, ByteString signature, OptionalInt recoveryId, boolean declined) {}
@@ -301,6 +305,14 @@ public final class RequestBindings {
     return true;
   }
 
+  /** The contribution to a session is not on disk any more. */
+  public synchronized void withheld(SessionId session) {
+    Entry entry = bySession.get(session);
+    if (entry != null) {
+      entry.stored = false;
+    }
+  }
+
   /**
    * A party says that it will contribute nothing to a session.
    *
@@ -336,6 +348,6 @@ public final class RequestBindings {
         done != null && done.hasRecoveryId()
             ? OptionalInt.of(done.getRecoveryId())
             : OptionalInt.empty(),
-        entry.state == State.OVER && !entry.given);
+        entry.state == State.OVER && !entry.given && !entry.stored);
   }
 }

@@ -303,6 +303,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
     ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
     PartyStore openStore = present(store);
     VaultCore vaultCore = new VaultCore(present(vault), sealedIdentity);
+    PeerClocks freshClocks =
+        new PeerClocks(network, vaultCore::signStatement, freshPool, clock, new SecureRandom());
+    clocks = freshClocks;
     SessionService freshService =
         new SessionService(
             new SessionPorts(
@@ -318,11 +321,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
                 metrics,
                 clock),
             properties.sessions().limits(properties.presignatures()),
+            freshClocks::behind,
             freshPool);
     service = freshService;
-    PeerClocks freshClocks =
-        new PeerClocks(network, vaultCore::signStatement, freshPool, clock, new SecureRandom());
-    clocks = freshClocks;
     network.deliverTo(freshClocks);
     network.deliverTo(freshService);
     freshChannel.start();

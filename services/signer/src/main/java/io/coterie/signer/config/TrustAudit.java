@@ -30,10 +30,12 @@ final class TrustAudit {
     fields.put("version", Long.toString(now.version()));
     fields.put("digest", HexFormat.of().formatHex(now.digest()));
     fields.put("roots", now.roots().fingerprint());
+    fields.put("corrupt", Integer.toString(now.trust().corrupt()));
     held.ifPresent(
         before -> {
           fields.put("version_before", Long.toString(before.version()));
           fields.put("roots_before", before.roots().fingerprint());
+          fields.put("corrupt_before", Integer.toString(before.trust().corrupt()));
         });
     Optional<Roster> old = held.map(before -> before.trust().roster());
     Roster roster = now.trust().roster();

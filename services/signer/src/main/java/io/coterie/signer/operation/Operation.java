@@ -143,7 +143,7 @@ public sealed interface Operation
 
   /** How a session ends that the core completed. */
   sealed interface Ending {
-    /** With a signature. */
+    /** The session ends with a signature. */
     record Signed(ByteString signature) implements Ending {}
 
     /**
@@ -153,7 +153,7 @@ public sealed interface Operation
      */
     record Presigned(List<ByteString> ids) implements Ending {}
 
-    /** With a refusal, because the key changed while the session ran. */
+    /** The session ends with a refusal, because the key changed while it ran. */
     record Refused(RefusedException reason) implements Ending {}
 
     /**

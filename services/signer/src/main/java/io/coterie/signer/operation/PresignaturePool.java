@@ -40,7 +40,7 @@ public final class PresignaturePool {
 
   /** Why room was not given. */
   enum Shortage {
-    /** None: there is room, and it is taken now. */
+    /** No reason to refuse: there is room, and it is taken now. */
     NONE,
     /** As many are ready as may be. */
     FULL,

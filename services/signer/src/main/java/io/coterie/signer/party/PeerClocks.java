@@ -9,6 +9,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.trust.Member;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Collection;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -189,6 +190,19 @@ public final class PeerClocks implements AutoCloseable {
     long lower = sorted[(sorted.length - 1) / 2];
     long upper = sorted[sorted.length / 2];
     return Duration.ofMillis(lower > 0 ? lower : Math.min(upper, 0));
+  }
+
+  /**
+   * How far the slowest clock of some parties is behind this one by their last word, however old
+   * that is: as much as is tolerated at most, so that a liar delays nothing for longer.
+   */
+  public Duration behind(Collection<Integer> parties) {
+    long most = 0;
+    for (int party : parties) {
+      Reading reading = readings.get(party);
+      most = Math.max(most, reading == null ? 0 : -reading.aheadMs());
+    }
+    return Duration.ofMillis(Math.min(most, TOLERANCE.toMillis()));
   }
 
   private static long aheadMs(@Nullable Reading reading, long now) {

@@ -6,6 +6,7 @@ import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.State;
@@ -28,6 +29,7 @@ final class Refusals {
   private final SessionReports reports;
   private final SessionRecords records;
   private final DiskShares disk;
+  private final Holds holds;
 
   Refusals(
       ClaimLedger claims,
@@ -35,13 +37,15 @@ final class Refusals {
       RequestBindings bindings,
       SessionReports reports,
       SessionRecords records,
-      DiskShares disk) {
+      DiskShares disk,
+      Holds holds) {
     this.claims = claims;
     this.witnesses = witnesses;
     this.bindings = bindings;
     this.reports = reports;
     this.records = records;
     this.disk = disk;
+    this.holds = holds;
   }
 
   /** A session is refused in its present state. */
@@ -55,8 +59,6 @@ final class Refusals {
     boolean past =
         session.state == State.RECEIVED
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
-    // It may be stored and not sent yet: a hold keeps it back.
-    boolean held = refusal.reason() == RefusalReason.REFUSAL_REASON_ON_HOLD;
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
     // The policy looks at what an intent says after it has checked who signed it.
@@ -76,11 +78,33 @@ final class Refusals {
                   } else if (Boolean.TRUE.equals(declined)
                       || bindings.answer(session.id).declined()) {
                     reports.declined(session, order);
-                  } else if (past && !held) {
+                  } else if (past && maySendAgain(session)) {
                     reports.sendAgain(session.id, session);
                   }
                   reports.refused(session, refusal);
                 }));
+  }
+
+  /**
+   * Whether what this party has of a session of the past may leave. It may be stored and not sent
+   * yet: it stays for an order of nobody who may give one now, under a hold whatever else speaks
+   * against the order, and where the store may have forgotten that it was withheld.
+   */
+  private boolean maySendAgain(Session session) {
+    SessionPlan plan = session.plan;
+    if (plan == null || bindings.answer(session.id).sent().isEmpty()) {
+      return false;
+    }
+    String requestId = plan.asked().requestId();
+    try {
+      holds.check(plan);
+      return !witnesses.mayHaveForgotten(requestId) && !claims.isFenced(requestId);
+    } catch (RefusedException e) {
+      return false;
+    } catch (RuntimeException e) {
+      log.error("it cannot be looked up whether a contribution may be sent again", e);
+      return false;
+    }
   }
 
   /** Refuses an order that does not become a session. */
@@ -107,6 +131,7 @@ final class Refusals {
                   session.run(
                       () -> {
                         if (failure == null) {
+                          bindings.withheld(session.id);
                           reports.declined(session, order);
                         } else {
                           log.error("a contribution could not be withheld", failure);

@@ -96,7 +96,7 @@ final class Session {
   /** Whether somebody is to be excluded because of it, and that is not on disk. */
   boolean unexcluded;
 
-  /** Without its intent; of a session whose signature would be another one if made again. */
+  /** The order without its intent, of a session whose signature would differ if made again. */
   @Nullable Order order;
 
   /** The core's first step, until it is applied. */

@@ -24,10 +24,12 @@ import io.coterie.trust.Member;
 import java.time.Duration;
 import java.time.InstantSource;
 import java.util.Arrays;
+import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,9 +50,13 @@ final class SessionDriver {
   private final SessionMeans.Claims claims;
   private final SessionMeans.Accounts accounts;
   private final SessionLimits limits;
+  private final Function<Collection<Integer>, Duration> behind;
   private final InstantSource clock;
   private final WorkPool pool;
 
+  /**
+   * @param behind how far the slowest clock of some parties is behind this party's
+   */
   SessionDriver(
       PartyNetwork network,
       SessionMeans.Running running,
@@ -58,6 +64,7 @@ final class SessionDriver {
       SessionMeans.Claims claims,
       SessionMeans.Accounts accounts,
       SessionLimits limits,
+      Function<Collection<Integer>, Duration> behind,
       InstantSource clock,
       WorkPool pool) {
     this.network = network;
@@ -66,6 +73,7 @@ final class SessionDriver {
     this.claims = claims;
     this.accounts = accounts;
     this.limits = limits;
+    this.behind = behind;
     this.clock = clock;
     this.pool = pool;
   }
@@ -235,7 +243,9 @@ final class SessionDriver {
     Duration left = session.operation().lapse(limits, clock.instant()).orElse(null);
     if (left != null && session.deadline != null) {
       session.deadline.cancel(false);
-      session.deadline = pool.after(left, () -> session.run(() -> deadline(session)));
+      // Each contributes up to the deadline by its own clock.
+      Duration slowest = behind.apply(session.plan().partyIds());
+      session.deadline = pool.after(left.plus(slowest), () -> session.run(() -> deadline(session)));
     }
   }
 

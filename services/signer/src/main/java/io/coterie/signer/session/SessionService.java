@@ -29,7 +29,9 @@ import io.coterie.signer.share.KeyShareStore;
 import io.coterie.trust.Member;
 import java.time.Duration;
 import java.time.InstantSource;
+import java.util.Collection;
 import java.util.Set;
+import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,9 +64,14 @@ public final class SessionService implements AutoCloseable {
   private volatile boolean draining;
 
   /**
+   * @param behind how far the slowest clock of some parties is behind this party's
    * @param pool closed by its maker, after this
    */
-  public SessionService(SessionPorts ports, SessionLimits limits, WorkPool pool) {
+  public SessionService(
+      SessionPorts ports,
+      SessionLimits limits,
+      Function<Collection<Integer>, Duration> behind,
+      WorkPool pool) {
     PartyNetwork network = ports.network();
     ProtocolCore core = ports.core();
     ClaimLedger claims = ports.ledgers().claims();
@@ -107,7 +114,8 @@ public final class SessionService implements AutoCloseable {
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings);
     DiskShares disk = new DiskShares(claims);
-    this.refusals = new Refusals(claims, witnesses, bindings, reports, records, disk);
+    this.refusals =
+        new Refusals(claims, witnesses, bindings, reports, records, disk, ports.ledgers().holds());
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
     SessionMeans.Keys keys =
         new SessionMeans.Keys(
@@ -123,6 +131,7 @@ public final class SessionService implements AutoCloseable {
             new SessionMeans.Claims(sessionClaims, bindings, witnesses),
             accounts,
             limits,
+            behind,
             clock,
             pool);
     WorkPool.Lane cancelling = pool.lane();

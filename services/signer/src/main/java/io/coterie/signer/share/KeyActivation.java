@@ -354,7 +354,7 @@ public final class KeyActivation {
     }
     gossip.told(session, peer.partyId(), nowNanos);
     shares
-        .decline(key, session)
+        .decline(key, session, peer.partyId())
         .whenComplete(
             (done, failure) -> {
               if (failure != null) {

@@ -78,9 +78,11 @@ public interface KeyShareStore {
   /**
    * Says for ever that this party stores no share of a session.
    *
-   * @return false, and nothing said, if it has stored one, or has said so of too many sessions
+   * @param asker id of the party that has one
+   * @return false, and nothing said, if it has stored one, or has said so to that party of too many
+   *     sessions
    */
-  CompletionStage<Boolean> decline(String key, SessionId session);
+  CompletionStage<Boolean> decline(String key, SessionId session, int asker);
 
   /**
    * Abandons a provisional share of a later epoch than the first. It is kept.

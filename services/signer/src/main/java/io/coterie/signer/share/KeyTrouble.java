@@ -25,9 +25,9 @@ public record KeyTrouble(String key, int party, Kind kind, int ends) {
     FROZEN,
     /** No session of the key runs with the peer until its shares are refreshed or reshared. */
     EXCLUDED,
-    /** Nothing of the key multiplies here until then: this party's own store went back. */
+    /** This party's own store went back: it multiplies nothing of the key until then. */
     WENT_BACK,
-    /** The same as excluded is going to come: refresh the shares before. */
+    /** The peer will soon be excluded: refresh the shares before that. */
     REFRESH_ADVISED,
     /** The process has died in the middle of multiplications: find out why before it goes on. */
     ENDED_UNCLEANLY

@@ -47,7 +47,7 @@ final class ShareGossip {
   private final LongSupplier nanos;
   private final Function<SessionId, @Nullable ShareCandidate> candidates;
 
-  /** Of sessions that are not candidates. */
+  /** When a peer was last told of a session that is no candidate. */
   private final Map<Told, Long> toldNanos = new Latest<>(MAX_TOLD);
 
   private final Map<SessionId, ByteString> signatures = new Latest<>(MAX_SIGNATURES);

@@ -156,12 +156,14 @@ final class Database implements AutoCloseable {
    * @return whether it was done
    */
   boolean checkpoint() throws SQLException {
+    uncertain = true;
     connection.setAutoCommit(true);
     try (Statement statement = connection.createStatement();
         ResultSet row = statement.executeQuery("PRAGMA wal_checkpoint(TRUNCATE)")) {
       return row.getInt(1) == 0;
     } finally {
       connection.setAutoCommit(false);
+      uncertain = false;
     }
   }
 
@@ -247,7 +249,7 @@ final class Database implements AutoCloseable {
     uncertain = false;
   }
 
-  /** To be called after an error: the driver gives up the statement that had it. */
+  /** Closes the prepared statements after an error, one of which the driver has abandoned. */
   void forgetStatements() throws SQLException {
     List<PreparedStatement> all = List.copyOf(statements.values());
     statements.clear();

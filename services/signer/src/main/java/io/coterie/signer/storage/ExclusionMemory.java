@@ -21,7 +21,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
  */
 record ExclusionMemory(
     Map<String, Set<Integer>> excluded, Map<String, List<SqliteUncleanEnds.Pair>> ends) {
-  /** Nothing yet. */
+  /** A memory without entries. */
   static ExclusionMemory empty() {
     return new ExclusionMemory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
   }

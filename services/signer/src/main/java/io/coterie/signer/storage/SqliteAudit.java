@@ -135,7 +135,7 @@ public final class SqliteAudit implements AuditLog {
 
   /** The trail's records, inside whatever transaction the connection is in. */
   private record Records(Database db) implements AuditStore {
-    /** For which the event's session is kept; else what the second parameter says. */
+    /** The account for which the event's session is kept; else the second parameter. */
     private static final String ACCOUNT =
         "coalesce((SELECT account FROM claimed_session WHERE session_id = ?), ?)";
 

@@ -83,7 +83,7 @@ final class SqliteClaims implements ClaimLedger {
     return claiming(
         db -> {
           if (SqliteLedger.isFenced(db, claim.requestId())) {
-            return Claimed.not(Outcome.FENCED);
+            return Moved.not(Outcome.FENCED);
           }
           byte[] digest = claim.intentDigest().toByteArray();
           boolean newRequest =
@@ -97,16 +97,16 @@ final class SqliteClaims implements ClaimLedger {
           if (!newRequest) {
             Request known = request(db, claim.requester(), claim.requestId());
             if (known == null || known.never()) {
-              return Claimed.not(Outcome.NEVER);
+              return Moved.not(Outcome.NEVER);
             }
             if (!Arrays.equals(digest, known.digest())) {
-              return Claimed.not(Outcome.REQUEST_ID_REUSED);
+              return Moved.not(Outcome.REQUEST_ID_REUSED);
             }
           }
           // The requester has signed one request: sessions after its first are the coordinator's.
           @Nullable String account = newRequest ? claim.requester() : claim.again();
           if (account == null) {
-            return Claimed.not(Outcome.ORDERED_TOO_OFTEN);
+            return Moved.not(Outcome.ORDERED_TOO_OFTEN);
           }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
             if (newRequest) {
@@ -116,12 +116,12 @@ final class SqliteClaims implements ClaimLedger {
                   claim.requester(),
                   claim.requestId());
             }
-            return Claimed.not(Outcome.SESSION_REPLAYED);
+            return Moved.not(Outcome.SESSION_REPLAYED);
           }
           if (newRequest) {
             keep(db, digest, account, claim.signedIntent());
           }
-          LedgerPosition position = ledger.claim(db, claim.session());
+          LedgerPosition position = ledger.claim(db, claim.session().bytes());
           if (claim.binding() != null && !bind(db, claim.binding(), claim.instead())) {
             // The session will not be run later either.
             db.update(
@@ -129,11 +129,11 @@ final class SqliteClaims implements ClaimLedger {
                 NOBODY,
                 NOBODY,
                 claim.session().bytes().toByteArray());
-            return new Claimed(Outcome.REQUEST_BOUND, position);
+            return new Moved<>(Outcome.REQUEST_BOUND, position);
           }
           multiplies(db, claim.session(), claim.multiplication());
           audit.append(db, accepted);
-          return new Claimed(Outcome.CLAIMED, position);
+          return new Moved<>(Outcome.CLAIMED, position);
         });
   }
 
@@ -143,30 +143,30 @@ final class SqliteClaims implements ClaimLedger {
     return claiming(
         db -> {
           if (!claimSession(db, session, NOBODY, NOBODY, account)) {
-            return Claimed.not(Outcome.SESSION_REPLAYED);
+            return Moved.not(Outcome.SESSION_REPLAYED);
           }
           multiplies(db, session, multiplication);
-          return new Claimed(Outcome.CLAIMED, ledger.claim(db, session));
+          return new Moved<>(Outcome.CLAIMED, ledger.claim(db, session.bytes()));
         });
   }
 
-  /**
-   * @param position of the ledger after it
-   */
-  private record Claimed(Outcome outcome, LedgerPosition position) {
-    static Claimed not(Outcome outcome) {
-      return new Claimed(outcome, LedgerPosition.NONE);
+  /** An answer with the position of the ledger after it; none if it was not moved. */
+  private record Moved<T>(T answer, LedgerPosition position) {
+    static <T> Moved<T> not(T answer) {
+      return new Moved<>(answer, LedgerPosition.NONE);
     }
   }
 
-  private CompletionStage<Outcome> claiming(GroupCommit.Write<Claimed> claim) {
-    return file.writer()
-        .submit(claim)
-        .thenApply(
-            claimed -> {
-              ledger.committed(claimed.position());
-              return claimed.outcome();
-            });
+  private <T> CompletionStage<T> moving(CompletionStage<Moved<T>> write) {
+    return write.thenApply(
+        moved -> {
+          ledger.committed(moved.position());
+          return moved.answer();
+        });
+  }
+
+  private CompletionStage<Outcome> claiming(GroupCommit.Write<Moved<Outcome>> claim) {
+    return moving(file.writer().submit(claim));
   }
 
   private static void multiplies(
@@ -207,42 +207,50 @@ final class SqliteClaims implements ClaimLedger {
   @Override
   public CompletionStage<Boolean> decline(
       SessionId session, String account, @Nullable String requestId) {
-    return file.writer()
-        .submit(
-            db -> {
-              if (!mayHaveForgotten(db, requestId)
-                  && claimSession(db, session, NOBODY, NOBODY, account)) {
-                return new Declined(true, ledger.claim(db, session));
-              }
-              long before =
-                  db.count(
-                      "SELECT count(*) FROM claimed_session WHERE session_id = ? AND requester = ?",
-                      session.bytes().toByteArray(),
-                      NOBODY);
-              return new Declined(before == 1, LedgerPosition.NONE);
-            })
-        .thenApply(
-            declined -> {
-              ledger.committed(declined.position());
-              return declined.so();
-            });
+    return moving(
+        file.writer()
+            .submit(
+                db -> {
+                  if (!mayHaveForgotten(db, requestId)
+                      && claimSession(db, session, NOBODY, NOBODY, account)) {
+                    return new Moved<>(true, ledger.claim(db, session.bytes()));
+                  }
+                  long before =
+                      db.count(
+                          "SELECT count(*) FROM claimed_session WHERE session_id = ? AND requester"
+                              + " = ?",
+                          session.bytes().toByteArray(),
+                          NOBODY);
+                  return Moved.not(before == 1);
+                }));
   }
 
   @Override
   public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
     // It is about to be said, and a lost write could not be told from one that was not made.
-    return file.writer()
-        .submitVital(
-            db ->
-                db.update(
-                    "UPDATE bound_request SET envelope = x'' WHERE requester = ? AND request_id = ?"
-                        + " AND session_id = ?",
-                    requester,
-                    requestId,
-                    session.bytes().toByteArray()));
+    return moving(
+        file.writer()
+            .submitVital(
+                db -> {
+                  boolean there =
+                      db.update(
+                              "UPDATE bound_request SET envelope = x'' WHERE requester = ? AND"
+                                  + " request_id = ? AND session_id = ? AND envelope <> x''",
+                              requester,
+                              requestId,
+                              session.bytes().toByteArray())
+                          == 1;
+                  // A copy of before would give it, so others remember that this was later.
+                  return there
+                      ? new Moved<>(true, ledger.claim(db, session.bytes()))
+                      : Moved.not(false);
+                }));
   }
 
-  private record Declined(boolean so, LedgerPosition position) {}
+  @Override
+  public boolean isFenced(String requestId) {
+    return file.read(db -> SqliteLedger.isFenced(db, requestId));
+  }
 
   /** Whether a session of a request may have been run before the store went back. */
   private boolean mayHaveForgotten(Database db, @Nullable String requestId) throws SQLException {
@@ -263,27 +271,29 @@ final class SqliteClaims implements ClaimLedger {
       ByteString cancellation,
       ByteString digest,
       AuditEvent said) {
-    return file.writer()
-        .submit(
-            db -> {
-              Never already = already(db, requester, requestId, over);
-              if (already != null) {
-                return already;
-              }
-              db.update(
-                  "INSERT INTO claimed_request (requester, request_id, intent_digest, never)"
-                      + " VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET never = 1",
-                  requester,
-                  requestId,
-                  digest.toByteArray());
-              db.update(
-                  "DELETE FROM bound_request WHERE requester = ? AND request_id = ?",
-                  requester,
-                  requestId);
-              keep(db, digest.toByteArray(), requester, cancellation);
-              audit.append(db, said);
-              return new Never.Said(true);
-            });
+    return moving(
+        file.writer()
+            .submit(
+                db -> {
+                  Never already = already(db, requester, requestId, over);
+                  if (already != null) {
+                    return Moved.not(already);
+                  }
+                  db.update(
+                      "INSERT INTO claimed_request (requester, request_id, intent_digest, never)"
+                          + " VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET never = 1",
+                      requester,
+                      requestId,
+                      digest.toByteArray());
+                  db.update(
+                      "DELETE FROM bound_request WHERE requester = ? AND request_id = ?",
+                      requester,
+                      requestId);
+                  keep(db, digest.toByteArray(), requester, cancellation);
+                  audit.append(db, said);
+                  // A copy of before would sign, so others remember that this was later.
+                  return new Moved<>(new Never.Said(true), ledger.claim(db, digest));
+                }));
   }
 
   @Override

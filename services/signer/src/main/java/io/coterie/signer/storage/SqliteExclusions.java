@@ -51,7 +51,7 @@ final class SqliteExclusions {
   /** Exclusions that are not in the party's file although they were to be, by key. */
   private final Map<String, Set<Integer>> unwritten = new ConcurrentHashMap<>();
 
-  /** The same beside the party's file, as far as the disk takes it. */
+  /** The same in notes beside the party's file, as far as the disk takes them. */
   private final UnwrittenExclusions notes;
 
   /**

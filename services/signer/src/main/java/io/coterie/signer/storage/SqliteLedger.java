@@ -4,7 +4,6 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.ledger.LedgerLog;
 import io.coterie.platform.ledger.LedgerPosition;
-import io.coterie.platform.protocol.SessionId;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Instant;
@@ -66,7 +65,7 @@ final class SqliteLedger {
     return db.update("UPDATE ledger SET made_ms = ? WHERE made_ms = 0", now.toEpochMilli());
   }
 
-  /** Whether a request id is or may be of before the file was made: another may have claimed it. */
+  /** Whether a request may be older than this file, so that an earlier file may have claimed it. */
   static boolean isOfBefore(Database db, String requestId) throws SQLException {
     long made = db.count("SELECT made_ms FROM ledger");
     return made == 0 || requestId.compareTo(RequestId.first(Instant.ofEpochMilli(made))) < 0;
@@ -98,9 +97,14 @@ final class SqliteLedger {
     return put(db, current(db).reopened(claims, fresh()));
   }
 
-  /** One more session that was claimed or declined. */
-  LedgerPosition claim(Database db, SessionId session) throws SQLException {
-    LedgerPosition next = current(db).claimed(session.bytes());
+  /**
+   * One more thing that a copy of before has forgotten: a session that was claimed or declined, a
+   * contribution that was withheld, a word that a request is never signed.
+   *
+   * @param name of it, 32 bytes
+   */
+  LedgerPosition claim(Database db, ByteString name) throws SQLException {
+    LedgerPosition next = current(db).claimed(name);
     db.update(
         "UPDATE start SET claims = ?, hash = ? WHERE mark = ?",
         next.claims(),

@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.platform.audit.AuditRecord;
+import io.coterie.signer.party.AuditLog;
 import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Duration;
@@ -85,27 +86,27 @@ final class SqliteRecords {
 
   private static void forgetIntents(Database db, long endMs, ForgettingStep step)
       throws SQLException {
-    List<byte[]> digests = new ArrayList<>();
+    List<Long> rows = new ArrayList<>();
     try (ResultSet row =
         db.statement(
-                "SELECT intent_digest, octet_length(signed_intent) FROM kept_intent"
+                "SELECT rowid, octet_length(signed_intent) FROM kept_intent"
                     + " WHERE ran_ms < ? ORDER BY ran_ms LIMIT ?",
                 endMs,
                 ForgettingStep.ROWS)
             .executeQuery()) {
       while (!step.isFull() && row.next()) {
-        digests.add(row.getBytes(1));
+        rows.add(row.getLong(1));
         step.take(row.getLong(2));
       }
     }
-    for (byte[] digest : digests) {
-      db.update("DELETE FROM kept_intent WHERE intent_digest = ?", digest);
+    for (Long row : rows) {
+      db.update("DELETE FROM kept_intent WHERE rowid = ?", row);
     }
   }
 
   /**
    * Gives the audit records from a sequence number on, a line of JSON each, and with the order of a
-   * request its signed intent.
+   * request, or the word that it is never signed, the intent that its requester has signed.
    *
    * @throws StoreException if a record does not follow the one before it
    */
@@ -142,18 +143,21 @@ final class SqliteRecords {
             .put("hash", hex.formatHex(record.hash()));
     ObjectNode fields = line.putObject("fields");
     new TreeMap<>(record.event().fields()).forEach(fields::put);
-    String digest = record.event().fields().get("intent_digest");
-    byte[] intent =
-        record.event().action().equals("order.accept") && digest != null
-            ? intent(db, digest)
-            : null;
+    String digest =
+        switch (record.event().action()) {
+          case "order.accept" -> record.event().fields().get("intent_digest");
+          case AuditLog.RECEIPT -> record.event().fields().get("cancel_digest");
+          default -> null;
+        };
+    byte[] intent = digest == null ? null : intent(db, digest, record.event().actor());
     if (intent != null) {
       line.put("signed_intent", Base64.getEncoder().encodeToString(intent));
     }
     return JSON.writeValueAsString(line);
   }
 
-  private static byte @Nullable [] intent(Database db, String digest) throws SQLException {
+  private static byte @Nullable [] intent(Database db, String digest, String requester)
+      throws SQLException {
     byte[] bytes;
     try {
       bytes = HexFormat.of().parseHex(digest);
@@ -161,7 +165,10 @@ final class SqliteRecords {
       return null;
     }
     try (ResultSet row =
-        db.statement("SELECT signed_intent FROM kept_intent WHERE intent_digest = ?", bytes)
+        db.statement(
+                "SELECT signed_intent FROM kept_intent WHERE intent_digest = ? AND account = ?",
+                bytes,
+                requester)
             .executeQuery()) {
       return row.next() ? row.getBytes(1) : null;
     }

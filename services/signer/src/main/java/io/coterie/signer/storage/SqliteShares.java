@@ -38,7 +38,7 @@ final class SqliteShares implements KeyShareStore {
   /** Active shares kept in memory, sealed as they are. */
   private static final int MAX_CACHED_SHARES = 1024;
 
-  /** Of a share that no party has declined. */
+  /** Stands in place of the decliner of a share that no party has declined. */
   private static final int NO_DECLINER = 0;
 
   private static final String SHARE_COLUMNS =
@@ -55,11 +55,14 @@ final class SqliteShares implements KeyShareStore {
       "SELECT count(*) FROM key_share"
           + " WHERE key = ? AND session_id <> ? AND state <> 'SUPERSEDED'";
 
-  /** Sessions of one key and epoch that this party says it stores no share of. */
+  /**
+   * Sessions of one key and epoch that one party is told this one stores no share of. A party can
+   * ask about sessions that never were, and keeps nobody else from an answer by that.
+   */
   private static final int MAX_DECLINED = 1000;
 
-  /** The same for all keys: a party may ask about keys that this one has never heard of. */
-  private static final int MAX_DECLINED_IN_ALL = 100_000;
+  /** The same for all keys: it may ask about keys that this one has never heard of. */
+  static final int MAX_DECLINED_IN_ALL = 10_000;
 
   /**
    * Abandoned shares of one key. With more, this party takes part in no session with a party that
@@ -286,7 +289,7 @@ final class SqliteShares implements KeyShareStore {
   }
 
   @Override
-  public CompletionStage<Boolean> decline(String key, SessionId session) {
+  public CompletionStage<Boolean> decline(String key, SessionId session, int asker) {
     return file.writer()
         .submit(
             db -> {
@@ -295,15 +298,21 @@ final class SqliteShares implements KeyShareStore {
                 return true;
               }
               if (db.count("SELECT count(*) FROM key_share WHERE session_id = ?", id) > 0
-                  || db.count("SELECT count(*) FROM declined_session WHERE key = ?", key)
+                  || db.count(
+                          "SELECT count(*) FROM declined_session WHERE asker = ? AND key = ?",
+                          asker,
+                          key)
                       >= MAX_DECLINED
-                  || db.count("SELECT count(*) FROM declined_session") >= MAX_DECLINED_IN_ALL) {
+                  || db.count("SELECT count(*) FROM declined_session WHERE asker = ?", asker)
+                      >= MAX_DECLINED_IN_ALL) {
                 return false;
               }
               db.update(
-                  "INSERT INTO declined_session (session_id, key, declined_at_ms) VALUES (?, ?, ?)",
+                  "INSERT INTO declined_session (session_id, key, asker, declined_at_ms) VALUES (?,"
+                      + " ?, ?, ?)",
                   id,
                   key,
+                  asker,
                   clock.millis());
               return true;
             });

@@ -31,6 +31,7 @@ import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.UUID;
 import java.util.concurrent.CompletionStage;
+import java.util.function.BiPredicate;
 import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -215,17 +216,21 @@ class EndsTableTest {
     }
   }
 
+  /** Whether a game of the corrupt parties succeeds with some pair of signing sets. */
+  private static boolean succeeds(int t, int n, BiPredicate<Set<Integer>, Set<Integer>> game) {
+    return sets(t, n).stream()
+        .anyMatch(first -> sets(t, n).stream().anyMatch(second -> game.test(first, second)));
+  }
+
   /** Whether one pair of signing sets signs two intents of one id. */
   private static boolean twoIntents(int t, int n, int c) {
-    for (Set<Integer> first : sets(t, n)) {
-      for (Set<Integer> second : sets(t, n)) {
-        World world = new World(n, c);
-        if (world.signs(1, first, 1, false) && world.signs(2, second, 2, false)) {
-          return true;
-        }
-      }
-    }
-    return false;
+    return succeeds(
+        t,
+        n,
+        (first, second) -> {
+          World world = new World(n, c);
+          return world.signs(1, first, 1, false) && world.signs(2, second, 2, false);
+        });
   }
 
   @ParameterizedTest(name = "{0} of {1}, {2} corrupt")
@@ -236,18 +241,17 @@ class EndsTableTest {
 
   /** Whether the corrupt parties get two signatures of one request. */
   private static boolean twoSignatures(int t, int n, int c, boolean strict) {
-    for (Set<Integer> first : sets(t, n)) {
-      for (Set<Integer> second : sets(t, n)) {
-        World world = new World(n, c);
-        if (world.signs(1, first, 1, strict)) {
-          world.decline(1, first);
-          if (world.signs(2, second, 1, strict)) {
-            return true;
+    return succeeds(
+        t,
+        n,
+        (first, second) -> {
+          World world = new World(n, c);
+          if (!world.signs(1, first, 1, strict)) {
+            return false;
           }
-        }
-      }
-    }
-    return false;
+          world.decline(1, first);
+          return world.signs(2, second, 1, strict);
+        });
   }
 
   @ParameterizedTest(name = "{0} of {1}, {2} corrupt")
@@ -264,20 +268,7 @@ class EndsTableTest {
 
   /** Whether messaging and the coordinator get two signatures, of honest parties alone. */
   private static boolean twoByLapse(int t, int n, boolean strict) {
-    for (Set<Integer> first : sets(t, n)) {
-      for (int missing : first) {
-        for (Set<Integer> second : sets(t, n)) {
-          World world = new World(n, 0);
-          if (world.signs(1, first, 1, strict)) {
-            world.lapse(1, missing);
-            if (world.signs(2, second, 1, strict)) {
-              return true;
-            }
-          }
-        }
-      }
-    }
-    return false;
+    return twoByBoth(t, n, 0, strict);
   }
 
   @ParameterizedTest(name = "{0} of {1}, {2} corrupt")
@@ -290,21 +281,21 @@ class EndsTableTest {
 
   /** Whether liars and a lapse together get two signatures, beside what either gets alone. */
   private static boolean twoByBoth(int t, int n, int c, boolean strict) {
-    for (Set<Integer> first : sets(t, n)) {
-      for (int missing : first) {
-        for (Set<Integer> second : sets(t, n)) {
-          World world = new World(n, c);
-          if (world.signs(1, first, 1, strict)) {
-            world.lapse(1, missing);
-            world.decline(1, first);
-            if (world.signs(2, second, 1, strict)) {
-              return true;
-            }
-          }
-        }
-      }
-    }
-    return false;
+    return succeeds(
+        t,
+        n,
+        (first, second) ->
+            first.stream()
+                .anyMatch(
+                    missing -> {
+                      World world = new World(n, c);
+                      if (!world.signs(1, first, 1, strict)) {
+                        return false;
+                      }
+                      world.lapse(1, missing);
+                      world.decline(1, first);
+                      return world.signs(2, second, 1, strict);
+                    }));
   }
 
   @ParameterizedTest(name = "{0} of {1}, {2} corrupt")

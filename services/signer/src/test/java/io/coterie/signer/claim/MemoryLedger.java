@@ -162,24 +162,33 @@ public class MemoryLedger implements ClaimLedger {
   /** Sessions whose contribution is not on disk any more. */
   public final Set<SessionId> withheld = ConcurrentHashMap.newKeySet();
 
+  /** Withholding comes back when this is complete. */
+  public volatile CompletableFuture<Void> withholding = CompletableFuture.completedFuture(null);
+
   @Override
   public CompletionStage<?> withhold(String requester, String requestId, SessionId session) {
+    return withholding.thenRun(() -> withheld(new Request(requester, requestId), session));
+  }
+
+  private synchronized void withheld(Request request, SessionId session) {
     withheld.add(session);
-    synchronized (this) {
-      bound.computeIfPresent(
-          new Request(requester, requestId),
-          (_, binding) ->
-              binding.session().equals(session)
-                  ? new Binding(
-                      requester,
-                      requestId,
-                      session,
-                      binding.order(),
-                      ByteString.EMPTY,
-                      binding.notAfter())
-                  : binding);
+    Binding binding = bound.get(request);
+    if (binding != null && binding.session().equals(session) && !binding.envelope().isEmpty()) {
+      bind(
+          new Binding(
+              binding.requester(),
+              binding.requestId(),
+              session,
+              binding.order(),
+              ByteString.EMPTY,
+              binding.notAfter()));
+      countClaim();
     }
-    return CompletableFuture.completedFuture(null);
+  }
+
+  @Override
+  public boolean isFenced(String requestId) {
+    return requestId.compareTo(fence) < 0;
   }
 
   @Override
@@ -268,6 +277,7 @@ public class MemoryLedger implements ClaimLedger {
     never.add(request);
     bound.remove(request);
     accepted.add(said);
+    countClaim();
     return CompletableFuture.completedFuture(new Never.Said(true));
   }
 

@@ -40,7 +40,7 @@ class RequestBindingsTest {
   @Test
   void what_was_given_in_a_session_before_is_given_although_that_was_forgotten() {
     bindings.bound(binding("asked", 1), PARTIES, null);
-    assertThat(bindings.sent(session(1), ByteString.copyFromUtf8("part"), true)).isTrue();
+    assertThat(bindings.sent(session(1), ByteString.copyFromUtf8("contribution"), true)).isTrue();
     assertThat(bindings.declined(session(1), 1)).as("session 2 may take its place").isTrue();
     // Between the judgement of session 2 and its claim.
     others();

@@ -41,7 +41,9 @@ class TrustAuditTest {
         .containsEntry("digest", HexFormat.of().formatHex(first.digest()))
         .containsEntry("roots", first.roots().fingerprint())
         .containsEntry("members_added", "p1,p2")
-        .doesNotContainKeys("version_before", "members_removed", "members_changed");
+        .containsEntry("corrupt", "1")
+        .doesNotContainKeys(
+            "version_before", "corrupt_before", "members_removed", "members_changed");
   }
 
   @Test
@@ -62,6 +64,7 @@ class TrustAuditTest {
         .containsEntry("members_removed", "p2")
         .containsEntry("members_changed", "p1")
         .containsEntry("former_added", "p2")
+        .containsEntry("corrupt_before", "1")
         .doesNotContainKeys("requesters_added", "requesters_removed", "requesters_changed");
   }
 

@@ -137,6 +137,19 @@ class PeerClocksTest {
     public void close() {}
   }
 
+  @Test
+  void the_slowest_of_some_clocks_is_known_by_its_last_word_and_not_without_end() {
+    assertThat(clocks.behind(List.of(1, 2, 3, 4))).as("nobody has answered").isZero();
+    answer(5, -7, -12);
+    assertThat(clocks.behind(List.of(1, 2, 3))).isEqualTo(Duration.ofSeconds(7));
+    assertThat(clocks.behind(List.of(1, 2, 3, 4))).isEqualTo(Duration.ofSeconds(12));
+    assertThat(clocks.behind(List.of(1, 2))).as("ahead of this one").isZero();
+    pass(Duration.ofMinutes(6));
+    assertThat(clocks.behind(List.of(3))).isEqualTo(Duration.ofSeconds(7));
+    answer(0, 0, -1_000_000);
+    assertThat(clocks.behind(List.of(4))).isEqualTo(PeerClocks.TOLERANCE);
+  }
+
   private void pass(Duration time) {
     passed = passed.plus(time);
   }

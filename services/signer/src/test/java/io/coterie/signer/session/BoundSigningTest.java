@@ -49,7 +49,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void request_whose_part_was_given_is_signed_in_no_other_session() throws Exception {
+  void request_with_a_contribution_is_signed_in_no_other_session() throws Exception {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     ByteString first = given(intent);
@@ -76,7 +76,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void coordinator_that_takes_over_gets_the_part_before_it_is_told_that_this_is_all() {
+  void coordinator_that_takes_over_gets_the_contribution_before_the_refusal() {
     ecdsaKey();
     ByteString order = given(ecdsaIntent());
     Sent contribution = List.copyOf(net.sent).getLast();
@@ -90,7 +90,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void request_is_free_when_another_party_gives_no_part() {
+  void request_is_free_when_another_party_declines() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     SessionId first = SessionId.ofOrder(given(intent));
@@ -126,7 +126,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void newer_session_counts_while_no_part_was_given() {
+  void newer_session_counts_while_nothing_was_contributed() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     SessionId first = give(with(bravo, intent));
@@ -166,7 +166,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void silent_party_is_signed_without_once_it_can_give_no_part_any_more() {
+  void silent_party_is_left_out_once_it_can_contribute_no_more() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
@@ -176,6 +176,21 @@ abstract class BoundSigningTest extends SessionFixture {
     awaitEnded("ecdsa_sign timed_out none");
     assertThat(refused(give(with(bravo, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  /** Bravo contributes up to the deadline by its own clock. */
+  @Test
+  void party_whose_clock_is_behind_is_waited_for_as_much_longer() {
+    ecdsaKey();
+    behind = parties -> parties.contains(2) ? Duration.ofSeconds(25) : Duration.ZERO;
+    SigningIntent.Builder intent = ecdsaIntent();
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    time.pass(Duration.ofSeconds(40));
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    time.pass(Duration.ofSeconds(46));
+    awaitEnded("ecdsa_sign timed_out none");
     awaitEnvelope(give(with(charlie, intent)));
   }
 
@@ -189,7 +204,7 @@ abstract class BoundSigningTest extends SessionFixture {
   }
 
   @Test
-  void request_is_free_when_the_parts_make_no_signature() {
+  void request_is_free_when_the_contributions_make_no_signature() {
     ecdsaKey();
     SigningIntent.Builder intent = ecdsaIntent();
     SessionId session = SessionId.ofOrder(given(intent));
@@ -258,22 +273,32 @@ abstract class BoundSigningTest extends SessionFixture {
         .setPresignatureId(ByteString.copyFrom(new byte[32]));
   }
 
-  @Test
-  void part_made_with_a_presignature_is_claimed_before_it_leaves_and_survives() {
-    ecdsaKey();
-    ByteString id = presign();
+  /** Gives an order with a presignature, whose claim is on its way to the disk from then on. */
+  private Order claiming() {
+    Order order = presigned(presign()).build();
     ledger.held = true;
-    Order.Builder order = presigned(id);
-    ByteString bytes = order.build().toByteString();
     net.sent.clear();
-    give(order);
+    give(order.toBuilder());
     Installation.until("it claims", () -> ledger.waiting.size() == 1);
-    assertThat(net.sent).isEmpty();
+    return order;
+  }
+
+  /** The claim that is on its way comes to the disk, and later ones do at once. */
+  private void claimsEnd() {
     ledger.held = false;
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+  }
+
+  @Test
+  void contribution_made_with_a_presignature_is_claimed_before_it_leaves_and_survives() {
+    ecdsaKey();
+    Order order = claiming();
+    assertThat(net.sent).isEmpty();
+    claimsEnd();
     awaitSent("the contribution", PartyMessage::hasEnvelope);
 
     stop();
+    ByteString bytes = order.toByteString();
     SessionId session = SessionId.ofOrder(bytes);
     ledger.sessions.add(session);
     String requestId = "the request";
@@ -282,7 +307,7 @@ abstract class BoundSigningTest extends SessionFixture {
             "wallet",
             requestId,
             session,
-            order.clone().clearSignedIntent().build().toByteString(),
+            order.toBuilder().clearSignedIntent().build().toByteString(),
             ByteString.copyFrom(ROUND_1),
             Instant.now()));
     start();
@@ -358,45 +383,37 @@ abstract class BoundSigningTest extends SessionFixture {
   @Test
   void contribution_whose_claim_was_on_disk_too_late_never_leaves() {
     ecdsaKey();
-    ByteString id = presign();
-    ledger.held = true;
-    Order.Builder order = presigned(id);
-    ByteString bytes = order.build().toByteString();
-    SessionId session = give(order);
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    ByteString bytes = claiming().toByteString();
+    SessionId session = SessionId.ofOrder(bytes);
     net.sent.clear();
-    ledger.held = false;
     ahead = Duration.ofSeconds(31);
-    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    claimsEnd();
     awaitEnded("ecdsa_sign_presigned timed_out none");
     awaitDeclined(session, bravo);
     assertThat(ledger.withheld).as("another process cannot send it").containsExactly(session);
-    ledger.sessions.add(session);
-    driver().onOrder(other, bytes, null);
+    assertThatNothingIsLeftFor(bytes);
+    assertThat(refused(session).getSignature()).isEqualTo(ByteString.EMPTY);
+  }
+
+  /** A coordinator that takes over gets a refusal and no contribution. */
+  private void assertThatNothingIsLeftFor(ByteString order) {
+    ledger.sessions.add(SessionId.ofOrder(order));
+    driver().onOrder(other, order, null);
     awaitSent("a refusal", m -> m.getReport().hasRefused());
     assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
-    assertThat(refused(session).getSignature()).isEqualTo(ByteString.EMPTY);
   }
 
   @Test
   void session_that_ended_while_it_was_claimed_gives_nothing_later() {
     ecdsaKey();
-    ByteString id = presign();
-    ledger.held = true;
-    Order.Builder order = presigned(id);
-    ByteString bytes = order.build().toByteString();
-    SessionId session = give(order);
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    ByteString bytes = claiming().toByteString();
+    SessionId session = SessionId.ofOrder(bytes);
     time.pass(Duration.ofSeconds(31));
     awaitEnded("ecdsa_sign_presigned timed_out none");
     net.sent.clear();
-    ledger.held = false;
-    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    claimsEnd();
     awaitDeclined(session, bravo);
-    ledger.sessions.add(session);
-    driver().onOrder(other, bytes, null);
-    awaitSent("a refusal", m -> m.getReport().hasRefused());
-    assertThat(net.sent).noneMatch(sent -> sent.message().hasEnvelope());
+    assertThatNothingIsLeftFor(bytes);
   }
 
   /** However many refusals were recorded before: its order is on record. */
@@ -440,14 +457,10 @@ abstract class BoundSigningTest extends SessionFixture {
   @Test
   void session_that_another_party_declines_while_it_is_claimed_leaves_no_contribution() {
     ecdsaKey();
-    ByteString id = presign();
-    ledger.held = true;
-    SessionId session = give(presigned(id));
-    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    SessionId session = SessionId.ofOrder(claiming().toByteString());
     declines(bravo, session);
     awaitEnded("ecdsa_sign_presigned cancelled declined");
-    ledger.held = false;
-    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    claimsEnd();
     awaitDeclined(session, bravo);
     assertThat(ledger.withheld).as("another process cannot send it").containsExactly(session);
   }

@@ -60,6 +60,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.function.Function;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -90,6 +91,9 @@ abstract class SessionFixture {
       new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   @Nullable WorkPool pool;
   @Nullable SessionService driver;
+
+  /** How far the slowest clock of some parties is behind this party's. */
+  volatile Function<Collection<Integer>, Duration> behind = _ -> Duration.ZERO;
 
   /** This party's clock is that much ahead; its timers are not. */
   volatile Duration ahead = Duration.ZERO;
@@ -297,6 +301,7 @@ abstract class SessionFixture {
                 watch,
                 () -> Instant.now().plus(ahead)),
             limits,
+            parties -> behind.apply(parties),
             pool);
   }
 

@@ -144,7 +144,7 @@ public class MemoryShares implements KeyShareStore {
   }
 
   @Override
-  public synchronized CompletionStage<Boolean> decline(String key, SessionId session) {
+  public synchronized CompletionStage<Boolean> decline(String key, SessionId session, int asker) {
     boolean absent = ofSession(session).isEmpty();
     if (absent) {
       declined.add(session);

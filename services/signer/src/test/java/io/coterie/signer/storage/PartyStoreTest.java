@@ -101,7 +101,7 @@ class PartyStoreTest {
         requestId,
         new SessionId(bytes32(session)),
         ByteString.copyFromUtf8("order " + session),
-        session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("part " + session),
+        session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("contribution " + session),
         Instant.now().plusSeconds(60).truncatedTo(ChronoUnit.MILLIS));
   }
 
@@ -457,24 +457,27 @@ class PartyStoreTest {
   void declined_session_is_never_stored_and_a_stored_one_never_declined() {
     active();
     SessionId session = new SessionId(bytes32(2));
-    assertThat(get(store.shares().decline("keys/a", session))).isTrue();
+    assertThat(get(store.shares().decline("keys/a", session, 2))).isTrue();
     reopen();
     assertThat(refreshed(2, 2)).isFalse();
-    assertThat(get(store.shares().decline("keys/a", session))).as("again").isTrue();
+    assertThat(get(store.shares().decline("keys/a", session, 2))).as("again").isTrue();
     assertThat(refreshed(3, 2)).isTrue();
-    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3)), 2))).isFalse();
     assertThat(activated(3, 2)).isTrue();
-    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3))))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(3)), 2))).isFalse();
   }
 
   @Test
-  void sessions_that_are_declined_are_bounded() {
+  void sessions_that_are_declined_are_bounded_for_each_party_that_asks() {
     active();
     for (int number = 0; number < 1000; number++) {
-      assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(100 + number)))))
+      assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(100 + number)), 2)))
           .isTrue();
     }
-    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(50))))).isFalse();
+    SessionId next = new SessionId(bytes32(50));
+    assertThat(get(store.shares().decline("keys/a", next, 2))).isFalse();
+    assertThat(get(store.shares().decline("keys/a", next, 3))).as("another one").isTrue();
+    assertThat(get(store.shares().decline("keys/a", next, 2))).as("it is said").isTrue();
   }
 
   private boolean abandoned(int session, int epoch, int decliner) {
@@ -504,7 +507,7 @@ class PartyStoreTest {
         .containsExactlyInAnyOrder(KeyShare.State.ABANDONED, KeyShare.State.PROVISIONAL);
     assertThat(store.shares().pending("keys/a").orElseThrow().session())
         .isEqualTo(new SessionId(bytes32(3)));
-    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(2)))))
+    assertThat(get(store.shares().decline("keys/a", new SessionId(bytes32(2)), 2)))
         .as("stored")
         .isFalse();
     assertThat(activated(3, 2)).isTrue();

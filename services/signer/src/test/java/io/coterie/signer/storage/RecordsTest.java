@@ -3,6 +3,7 @@ package io.coterie.signer.storage;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.tuple;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
@@ -222,6 +223,61 @@ class RecordsTest {
         .isEqualTo(Base64.getEncoder().encodeToString("intent 2".getBytes(UTF_8)));
     assertThat(exported(3)).isEqualTo(all.subList(2, 3));
     assertThat(exported(4)).isEmpty();
+  }
+
+  /** Nobody's name is under the signature: two requesters can sign the same bytes. */
+  @Test
+  void an_intent_that_two_requesters_signed_is_kept_and_exported_for_each() throws Exception {
+    for (String requester : List.of("thief", "wallet")) {
+      sessions++;
+      store
+          .claims()
+          .claimOnce(
+              new Claim(
+                  new SessionId(bytes32(sessions)),
+                  requester,
+                  RequestId.at(now),
+                  bytes32(77),
+                  null,
+                  null,
+                  null,
+                  ByteString.copyFromUtf8("signed by " + requester),
+                  MemoryLedger.COORDINATOR),
+              AuditEvent.of(
+                  requester,
+                  "order.accept",
+                  "accepted",
+                  Map.of("intent_digest", "%064x".formatted(77))))
+          .toCompletableFuture()
+          .join();
+    }
+    assertThat(exported(1).stream().map(line -> JSON.readTree(line)))
+        .extracting(line -> line.path("actor").asString(), RecordsTest::intent)
+        .containsExactly(tuple("thief", "signed by thief"), tuple("wallet", "signed by wallet"));
+    pass(RETENTION.plus(DAY));
+    assertThat(count("kept_intent")).isZero();
+  }
+
+  @Test
+  void the_word_that_a_request_is_never_signed_is_exported_with_the_intent_that_asked_for_it() {
+    store
+        .claims()
+        .never(
+            "wallet",
+            RequestId.at(now),
+            null,
+            ByteString.copyFromUtf8("the signed cancel intent"),
+            bytes32(99),
+            AuditEvent.of(
+                "wallet", "receipt.give", "never", Map.of("cancel_digest", "%064x".formatted(99))))
+        .toCompletableFuture()
+        .join();
+    assertThat(exported(1).stream().map(line -> intent(JSON.readTree(line))))
+        .containsExactly("the signed cancel intent");
+  }
+
+  private static String intent(JsonNode line) {
+    return new String(Base64.getDecoder().decode(line.path("signed_intent").asString()), UTF_8);
   }
 
   @Test

@@ -341,6 +341,31 @@ class StoreContractTest {
     }
 
     @Test
+    void what_is_withheld_and_that_a_request_is_never_signed_moves_the_position_once() {
+      Binding empty = binding(1, "r");
+      Binding made =
+          new Binding(
+              empty.requester(),
+              empty.requestId(),
+              empty.session(),
+              empty.order(),
+              ByteString.copyFromUtf8("contribution"),
+              empty.notAfter());
+      assertThat(claimed(claim(made, null))).isEqualTo(Outcome.CLAIMED);
+      LedgerPosition before = claims.position();
+      get(claims.withhold("wallet", "r", session(2)));
+      assertThat(claims.position()).as("of another session").isEqualTo(before);
+      get(claims.withhold("wallet", "r", session(1)));
+      get(claims.withhold("wallet", "r", session(1)));
+      assertThat(claims.position().claims()).isEqualTo(before.claims() + 1);
+      never(claims, "s", null);
+      never(claims, "s", null);
+      never(claims, "r", null);
+      assertThat(claims.position().claims()).isEqualTo(before.claims() + 2);
+      assertThat(claims.remembers(claims.position())).isTrue();
+    }
+
+    @Test
     void every_session_that_is_claimed_or_declined_moves_the_position_once() {
       LedgerPosition before = claims.position();
       Multiplication multiplication = new Multiplication(KEY, 1, List.of(2));
@@ -491,11 +516,11 @@ class StoreContractTest {
     @Test
     void share_of_a_declined_session_is_never_stored_and_a_stored_one_never_declined() {
       active();
-      assertThat(get(shares.decline(KEY, session(2)))).isTrue();
-      assertThat(get(shares.decline(KEY, session(2)))).as("again").isTrue();
+      assertThat(get(shares.decline(KEY, session(2), 2))).isTrue();
+      assertThat(get(shares.decline(KEY, session(2), 2))).as("again").isTrue();
       assertThat(next(2, 2)).isFalse();
       assertThat(next(3, 2)).isTrue();
-      assertThat(get(shares.decline(KEY, session(3)))).isFalse();
+      assertThat(get(shares.decline(KEY, session(3), 2))).isFalse();
     }
 
     @Test

@@ -65,7 +65,7 @@ public final class KeyRestoration {
         null);
   }
 
-  /** Of the request that made the key; when that came is known from its id. */
+  /** Header of the request that made the key; the id says when the request came. */
   private static RequestHeader header(SignedIntent creation, AttestedKey attested) {
     try {
       KeyIntent intent = KeyIntent.parseFrom(creation.getPayload());

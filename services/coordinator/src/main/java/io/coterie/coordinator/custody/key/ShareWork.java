@@ -34,7 +34,7 @@ record ShareWork(
     parties = List.copyOf(parties);
   }
 
-  /** From what the shares are made. */
+  /** The kind of work, with the key that it starts from. */
   sealed interface Change {}
 
   /** The shares of a new key. */

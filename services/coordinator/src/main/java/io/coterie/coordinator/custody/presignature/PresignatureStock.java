@@ -106,7 +106,7 @@ public final class PresignatureStock implements KeyObserver {
     EXPIRED,
     /** Too many combinations are in use. */
     CROWDED,
-    /** Its combination was abandoned while it was made. */
+    /** The combination of parties was abandoned while the presignature was made. */
     LATE,
     /** This coordinator stops. */
     STOPPED
@@ -454,13 +454,13 @@ public final class PresignatureStock implements KeyObserver {
     remove(s -> s.combination.equals(combination), Dropped.EXCLUDED);
   }
 
-  /** Only these parties can be reached, until the next call. */
+  /** Notes which parties can be reached, until the next call. */
   synchronized void reachable(Set<Integer> parties) {
     reachable = Set.copyOf(parties);
     empty(c -> !parties.containsAll(c.signingSet()), Dropped.UNREACHABLE);
   }
 
-  /** Nothing more will be signed here. */
+  /** Drops all presignatures, because this process signs nothing more. */
   synchronized void close() {
     remove(s -> true, Dropped.STOPPED);
   }

@@ -35,7 +35,7 @@ public record Failure(ErrorReason reason, Map<String, String> metadata) {
     return new CustodyException(reason, metadata);
   }
 
-  /** As it is stored. */
+  /** The form in which the failure is stored. */
   public Status toStatus() {
     return StatusErrors.status(reason, metadata);
   }

@@ -53,7 +53,7 @@ public final class Run<R> {
   /** Name of the resource that the request makes or changes. */
   public final String resource;
 
-  /** Of the first caller. */
+  /** Trace context of the first caller. */
   public final TraceContext trace;
 
   /** {@link System#nanoTime()} of the first caller. */

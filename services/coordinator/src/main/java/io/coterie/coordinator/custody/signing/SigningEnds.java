@@ -170,7 +170,7 @@ final class SigningEnds {
     return known;
   }
 
-  /** That of its intent, which was verified when it was stored. */
+  /** The reshare epoch in a signing's intent, which was verified when it was stored. */
   private static int reshareEpoch(SigningRecord known) {
     try {
       return SigningIntent.parseFrom(known.header().intent().getPayload()).getReshareEpoch();
