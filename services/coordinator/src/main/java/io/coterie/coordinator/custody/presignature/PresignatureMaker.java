@@ -78,8 +78,8 @@ public final class PresignatureMaker {
    * A maker that has not started.
    *
    * @param signings how many are being worked on
-   * @param hasRoom whether each of these parties could do more than its signings; with true, whether
-   *     it keeps up with them
+   * @param hasRoom whether each of these parties could do more than its signings; with true,
+   *     whether it keeps up with them
    * @param threads starts a thread for each task; they wait most of the time
    */
   public PresignatureMaker(
