@@ -142,7 +142,8 @@ class CustodyConfiguration {
             limits.maxTotal(),
             limits.maxCombinations(),
             limits.maxAge(),
-            limits.idleTime()),
+            limits.idleTime(),
+            limits.yieldTo()),
         metrics,
         System::nanoTime);
   }
@@ -164,7 +165,7 @@ class CustodyConfiguration {
         keys,
         sessions,
         link,
-        new PresignatureMaker.Limits(limits.maxRunning(), limits.yieldTo(), limits.sessionTime()),
+        new PresignatureMaker.Limits(limits.maxRunning(), limits.sessionTime()),
         signings::running,
         signings::hasRoom,
         requestThreads,

@@ -32,8 +32,8 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BiPredicate;
 import java.util.function.IntSupplier;
-import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -53,10 +53,9 @@ public final class PresignatureMaker {
    * Bounds.
    *
    * @param maxRunning sessions at once
-   * @param yieldTo signings being worked on from which on only what is nearly used up is made
    * @param time for one session
    */
-  public record Limits(int maxRunning, int yieldTo, Duration time) {}
+  public record Limits(int maxRunning, Duration time) {}
 
   /** How many sessions may run at once now. */
   private final AtomicInteger places = new AtomicInteger(1);
@@ -69,7 +68,7 @@ public final class PresignatureMaker {
   private final PartyLink link;
   private final Limits limits;
   private final IntSupplier signings;
-  private final Predicate<List<Integer>> hasRoom;
+  private final BiPredicate<List<Integer>, Boolean> hasRoom;
   private final Executor threads;
   private final Clock clock;
   private final SecureRandom random;
@@ -79,7 +78,8 @@ public final class PresignatureMaker {
    * A maker that has not started.
    *
    * @param signings how many are being worked on
-   * @param hasRoom whether each of these parties could do more than its signings
+   * @param hasRoom whether each of these parties could do more than its signings; with true,
+   *     whether it keeps up with them
    * @param threads starts a thread for each task; they wait most of the time
    */
   public PresignatureMaker(
@@ -89,7 +89,7 @@ public final class PresignatureMaker {
       PartyLink link,
       Limits limits,
       IntSupplier signings,
-      Predicate<List<Integer>> hasRoom,
+      BiPredicate<List<Integer>, Boolean> hasRoom,
       Executor threads,
       Clock clock,
       SecureRandom random) {
@@ -161,7 +161,7 @@ public final class PresignatureMaker {
               .map(Member::partyId)
               .collect(Collectors.toSet()));
       while (!stopping && running.get() < places.get()) {
-        Optional<Place> next = stock.next(signings.getAsInt() >= limits.yieldTo(), hasRoom);
+        Optional<Place> next = stock.next(stock.limits().isBusy(signings.getAsInt()), hasRoom);
         if (next.isEmpty()) {
           return;
         }

@@ -15,6 +15,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
 import java.util.function.Predicate;
@@ -49,6 +51,8 @@ public final class PresignatureStock implements KeyObserver {
    * @param maxCombinations that are remembered; beyond, the one unused for longest is forgotten
    * @param maxAge after which one is not used any more; less than at the parties
    * @param idleTime after which an unused combination is not filled any more
+   * @param yieldTo signings being worked on from which on the parties count as busy: only what is
+   *     nearly used up is made then, and signings wait for it
    */
   public record Limits(
       int target,
@@ -56,7 +60,17 @@ public final class PresignatureStock implements KeyObserver {
       int maxTotal,
       int maxCombinations,
       Duration maxAge,
-      Duration idleTime) {}
+      Duration idleTime,
+      int yieldTo) {
+    /**
+     * Whether the parties are busy.
+     *
+     * @param signings being worked on
+     */
+    public boolean isBusy(int signings) {
+      return signings >= yieldTo;
+    }
+  }
 
   /**
    * The only use of a presignature.
@@ -114,6 +128,10 @@ public final class PresignatureStock implements KeyObserver {
     final int batch;
 
     final ArrayDeque<Ready> ready = new ArrayDeque<>();
+
+    /** Requests that wait for presignatures that are being made; never more than these. */
+    final ArrayDeque<Promise> promised = new ArrayDeque<>();
+
     int making;
     int wanted;
     long usedNanos;
@@ -127,9 +145,16 @@ public final class PresignatureStock implements KeyObserver {
       this.pausedUntilNanos = nowNanos;
     }
 
-    /** Ready, and being made. */
+    /** Ready, and being made for requests to come. */
     int stock() {
-      return ready.size() + making;
+      return ready.size() + making - promised.size();
+    }
+
+    /** Breaks the promises that cannot be kept with so many in the making. */
+    void keepPromises(int making) {
+      while (promised.size() > making) {
+        promised.removeLast().made.complete(Optional.empty());
+      }
     }
 
     /** Whether as many lack as one session makes. */
@@ -230,6 +255,58 @@ public final class PresignatureStock implements KeyObserver {
     }
   }
 
+  /** Bounds of this stock. */
+  public Limits limits() {
+    return limits;
+  }
+
+  /** One of the presignatures in the making, for the request that holds this. */
+  public static final class Promise {
+    private final CompletableFuture<Optional<Presignature>> made = new CompletableFuture<>();
+    private final Shelf shelf;
+
+    private Promise(Shelf shelf) {
+      this.shelf = shelf;
+    }
+
+    /** Of which parties. */
+    public Combination combination() {
+      return shelf.combination;
+    }
+
+    /** Completes with the presignature; empty if there will be none. */
+    public CompletableFuture<Optional<Presignature>> made() {
+      return made;
+    }
+  }
+
+  /**
+   * Reserves a presignature that is being made, if one is to spare. It is used up like one that was
+   * {@linkplain #take taken}. The caller waits for it and gives up with {@link #giveUp}.
+   *
+   * @param usable whether that signing set would do now
+   */
+  public synchronized Optional<Promise> promise(
+      String key, int epoch, KeyTarget target, Predicate<List<Integer>> usable) {
+    Optional<Promise> promise =
+        shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
+            .filter(s -> s.making > s.promised.size() && usable.test(s.combination.signingSet()))
+            .max(Comparator.comparingInt(s -> s.making - s.promised.size()))
+            .map(Promise::new);
+    promise.ifPresent(
+        p -> {
+          p.shelf.promised.addLast(p);
+          use(p.shelf, 1 + p.shelf.wanted);
+        });
+    return promise;
+  }
+
+  /** Waits no longer: the presignature, if it was made at this very moment. */
+  public synchronized Optional<Presignature> giveUp(Promise promise) {
+    promise.shelf.promised.remove(promise);
+    return promise.made.getNow(Optional.empty());
+  }
+
   private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
     shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, wanted));
@@ -268,9 +345,10 @@ public final class PresignatureStock implements KeyObserver {
    * low mark none is made for fewer than it can make, and below not only up to the mark.
    *
    * @param busy whether signings are waiting, so that only what is nearly used up is made
-   * @param hasRoom whether the parties of a signing set could do more than they have to do
+   * @param hasRoom whether the parties of a signing set can do this now; true with it if so few are
+   *     left that signings will soon find none
    */
-  synchronized Optional<Place> next(boolean busy, Predicate<List<Integer>> hasRoom) {
+  synchronized Optional<Place> next(boolean busy, BiPredicate<List<Integer>, Boolean> hasRoom) {
     expire();
     int room = limits.maxTotal() - ready - making;
     if (room <= 0) {
@@ -280,13 +358,13 @@ public final class PresignatureStock implements KeyObserver {
     Optional<Shelf> emptiest =
         shelves.values().stream()
             .flatMap(sets -> sets.values().stream())
-            .filter(s -> s.stock() < lowMark(s) || !busy && s.lacksASession())
+            .filter(s -> isLow(s) || !busy && s.lacksASession())
             .filter(s -> s.pausedUntilNanos - now <= 0)
             .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
             // After a failure one at a time, so that a silent party does not take all places.
             .filter(s -> s.failures == 0 || s.making == 0)
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
-            .filter(s -> hasRoom.test(s.combination.signingSet()))
+            .filter(s -> hasRoom.test(s.combination.signingSet(), isLow(s)))
             .min(Comparator.comparingDouble(Shelf::filled));
     return emptiest.map(
         s -> {
@@ -297,8 +375,8 @@ public final class PresignatureStock implements KeyObserver {
         });
   }
 
-  private int lowMark(Shelf shelf) {
-    return Math.min(shelf.wanted, limits.lowMark());
+  private boolean isLow(Shelf shelf) {
+    return shelf.stock() < Math.min(shelf.wanted, limits.lowMark());
   }
 
   /**
@@ -320,14 +398,24 @@ public final class PresignatureStock implements KeyObserver {
     // Of one age, so that the rest of a session is abandoned as a whole: the parties are told the
     // session.
     long now = nanoTime.getAsLong();
-    made.forEach(presignature -> place.shelf.ready.addLast(new Ready(presignature, now)));
-    ready += made.size();
+    for (Presignature presignature : made) {
+      Promise promise = place.shelf.promised.pollFirst();
+      if (promise == null) {
+        place.shelf.ready.addLast(new Ready(presignature, now));
+        ready++;
+      } else {
+        metrics.presignatureUsed();
+        promise.made.complete(Optional.of(presignature));
+      }
+    }
+    place.shelf.keepPromises(place.shelf.making);
   }
 
   /** They were not made; the next attempt comes after a pause that grows. */
   synchronized void failed(Place place) {
     making -= place.count;
     place.shelf.making -= place.count;
+    place.shelf.keepPromises(place.shelf.making);
     long pause =
         Math.min(
             LONGEST_PAUSE.toNanos(), FIRST_PAUSE.toNanos() << Math.min(place.shelf.failures++, 10));
@@ -411,6 +499,7 @@ public final class PresignatureStock implements KeyObserver {
     for (Shelf shelf : matching(s -> which.test(s.combination))) {
       shelf.ready.forEach(r -> dropped.add(r.presignature()));
       shelf.ready.clear();
+      shelf.keepPromises(0);
       shelf.wanted = Math.min(shelf.wanted, FIRST_WANTED);
     }
     drop(dropped, reason);
@@ -421,6 +510,7 @@ public final class PresignatureStock implements KeyObserver {
     List<Presignature> dropped = new ArrayList<>();
     for (Shelf shelf : matching(which)) {
       shelf.ready.forEach(r -> dropped.add(r.presignature()));
+      shelf.keepPromises(0);
       Purpose purpose = Purpose.of(shelf.combination);
       Map<List<Integer>, Shelf> sets = shelves.getOrDefault(purpose, new HashMap<>());
       sets.remove(shelf.combination.signingSet());

@@ -278,6 +278,18 @@ public final class SessionTurns {
             .noneMatch(window -> window != null && window.isBusy());
   }
 
+  /** Whether none of these parties has been late with what it was given so far, or lately. */
+  synchronized boolean keepUp(Collection<Integer> parties) {
+    return parties.stream()
+        .map(windows::get)
+        .noneMatch(window -> window != null && window.isSlowed());
+  }
+
+  /** How many sessions run. */
+  synchronized int running() {
+    return all.running();
+  }
+
   /** How many requests wait for their turn. */
   synchronized int waiting() {
     return waiting.values().stream().mapToInt(TreeSet::size).sum();

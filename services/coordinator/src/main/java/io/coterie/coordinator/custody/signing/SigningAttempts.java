@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.key.KeyRenewals;
 import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Promise;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Pace;
 import io.coterie.coordinator.custody.request.Run;
@@ -23,6 +24,7 @@ import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
@@ -42,6 +44,9 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -214,9 +219,12 @@ public final class SigningAttempts {
 
   /**
    * A presignature of parties that can sign now. Only for the first session of a request: a
-   * presignature saves time when all goes well, and then something has gone wrong.
+   * presignature saves time when all goes well, and then something has gone wrong. Where many sign,
+   * it is worth waiting for one in the making: the parties make several with the messages of one
+   * signature, so that all end sooner.
    */
-  private Optional<Presignature> presignature(Collection<Member> members, Set<Member> reachable) {
+  private Optional<Presignature> presignature(Collection<Member> members, Set<Member> reachable)
+      throws InterruptedException {
     if (!presignable || attempt > 0) {
       return Optional.empty();
     }
@@ -225,8 +233,28 @@ public final class SigningAttempts {
             .filter(m -> reachable.contains(m) && !services.chooser().isSuspect(m))
             .map(Member::partyId)
             .collect(Collectors.toSet());
-    return presignatures.take(
-        intent.key(), keyPublic.getEpoch(), subject.toSign().target(), usable::containsAll);
+    String name = intent.key();
+    int epoch = keyPublic.getEpoch();
+    KeyTarget target = subject.toSign().target();
+    Optional<Presignature> ready = presignatures.take(name, epoch, target, usable::containsAll);
+    if (ready.isPresent() || !presignatures.limits().isBusy(services.turns().running())) {
+      return ready;
+    }
+    Optional<Promise> promise = presignatures.promise(name, epoch, target, usable::containsAll);
+    return promise.isPresent() ? await(promise.get()) : ready;
+  }
+
+  private Optional<Presignature> await(Promise promise) throws InterruptedException {
+    try {
+      return promise.made().get(services.timeout().min().toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      return presignatures.giveUp(promise);
+    } catch (InterruptedException e) {
+      presignatures.giveUp(promise);
+      throw e;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("a promise ends without an exception", e);
+    }
   }
 
   /**

@@ -191,9 +191,13 @@ public final class Signings implements Handover.Work {
     return attempts.turns().waiting(requester);
   }
 
-  /** Whether each of these parties could do more than it has to do now. */
-  public boolean hasRoom(List<Integer> parties) {
-    return attempts.turns().hasRoom(parties);
+  /**
+   * Whether each of these parties could make presignatures now.
+   *
+   * @param soonUsed whether signings wait for these: then it is enough that the parties keep up
+   */
+  public boolean hasRoom(List<Integer> parties, boolean soonUsed) {
+    return attempts.turns().hasRoom(parties) || soonUsed && attempts.turns().keepUp(parties);
   }
 
   /** How many signing sessions may run at once now with the slowest party. */

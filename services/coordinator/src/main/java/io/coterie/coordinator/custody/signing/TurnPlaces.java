@@ -155,6 +155,16 @@ final class TurnPlaces {
     return (int) size;
   }
 
+  /** Places that are taken. */
+  int running() {
+    return running;
+  }
+
+  /** Whether there are fewer places than at first. */
+  boolean isSlowed() {
+    return size() < Math.min(FIRST, most);
+  }
+
   int halvings() {
     return halvings;
   }

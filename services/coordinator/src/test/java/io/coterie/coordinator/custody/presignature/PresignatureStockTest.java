@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Place;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Promise;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.SessionId;
@@ -40,7 +41,7 @@ class PresignatureStockTest {
   private PresignatureStock stock(int target, int lowMark, int maxTotal, int maxCombinations) {
     PresignatureStock result =
         new PresignatureStock(
-            new PresignatureStock.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE),
+            new PresignatureStock.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE, 4),
             new CoordinatorMetrics(registry),
             () -> now);
     result.listen(() -> {}, abandoned::addAll);
@@ -76,9 +77,9 @@ class PresignatureStockTest {
   /** Makes all that is wanted; how many. */
   private int fill() {
     int count = 0;
-    for (Optional<Place> next = stock.next(false, set -> true);
+    for (Optional<Place> next = stock.next(false, (set, _) -> true);
         next.isPresent();
-        next = stock.next(false, set -> true)) {
+        next = stock.next(false, (set, _) -> true)) {
       make(next.get());
       count += next.get().count();
     }
@@ -86,11 +87,11 @@ class PresignatureStockTest {
   }
 
   private Optional<Integer> nextCount(boolean busy) {
-    return stock.next(busy, set -> true).map(Place::count);
+    return stock.next(busy, (set, _) -> true).map(Place::count);
   }
 
   private Optional<Combination> next(boolean busy) {
-    return stock.next(busy, set -> true).map(Place::combination);
+    return stock.next(busy, (set, _) -> true).map(Place::combination);
   }
 
   private Optional<Presignature> take(Combination c) {
@@ -105,9 +106,9 @@ class PresignatureStockTest {
 
   @Test
   void what_is_wanted_grows_with_its_use_and_doubles_when_there_was_none() {
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     assertThat(take(A)).isEmpty();
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     want(A);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
@@ -125,6 +126,101 @@ class PresignatureStockTest {
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_MISSED).counter().count())
         .isEqualTo(1);
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_READY).gauge().value()).isEqualTo(16);
+  }
+
+  private Optional<Promise> promise(Combination c) {
+    return stock.promise(c.key(), c.epoch(), c.target(), set -> true);
+  }
+
+  @Test
+  void a_request_is_promised_one_in_the_making_and_nobody_else_gets_it() {
+    batch = 4;
+    assertThat(promise(A)).as("nothing is being made").isEmpty();
+    want(A);
+    assertThat(promise(A)).as("nothing is being made yet").isEmpty();
+    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    List<Promise> promises = Stream.generate(() -> promise(A).orElseThrow()).limit(3).toList();
+    assertThat(promises).allMatch(p -> !p.made().isDone());
+    assertThat(stock.next(true, (set, _) -> true)).as("others find fewer").isPresent();
+    make(place);
+    Set<ByteString> ids = new HashSet<>();
+    promises.forEach(p -> ids.add(p.made().getNow(Optional.empty()).orElseThrow().id()));
+    take(A).ifPresent(p -> ids.add(p.id()));
+    assertThat(ids).as("each got another one").hasSize(4);
+    assertThat(take(A)).isEmpty();
+    assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_USED).counter().count()).isEqualTo(4);
+  }
+
+  @Test
+  void no_more_are_promised_than_are_being_made() {
+    batch = 4;
+    want(A);
+    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    for (int i = 0; i < place.count(); i++) {
+      assertThat(promise(A)).isPresent();
+    }
+    assertThat(promise(A)).isEmpty();
+    assertThat(promise(B)).as("of another key").isEmpty();
+    assertThat(stock.promise("keys/a", 1, A.target(), set -> false)).as("not usable").isEmpty();
+  }
+
+  @Test
+  void a_promise_that_cannot_be_kept_is_broken_at_once() {
+    batch = 4;
+    want(A);
+    Promise failed = promised();
+    stock.failed(failing);
+    assertThat(failed.made().getNow(null)).isEmpty();
+    now += Duration.ofMinutes(1).toNanos();
+    Promise lost = promised();
+    stock.forgotten(1);
+    assertThat(lost.made().getNow(null)).isEmpty();
+    stock.failed(failing);
+    now += Duration.ofMinutes(1).toNanos();
+    Promise renewed = promised();
+    stock.renewed("keys/a");
+    assertThat(renewed.made().getNow(null)).isEmpty();
+    make(failing);
+    assertThat(abandoned).as("made too late").hasSize(failing.count());
+    want(A);
+    Promise closed = promised();
+    stock.close();
+    assertThat(closed.made().getNow(null)).isEmpty();
+  }
+
+  private Place failing;
+
+  private Promise promised() {
+    failing = stock.next(true, (set, _) -> true).orElseThrow();
+    Promise promise = promise(A).orElseThrow();
+    assertThat(promise.made()).isNotDone();
+    return promise;
+  }
+
+  @Test
+  void one_that_nobody_waits_for_any_more_is_for_the_next() {
+    batch = 4;
+    want(A);
+    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    Promise early = promise(A).orElseThrow();
+    Promise late = promise(A).orElseThrow();
+    assertThat(stock.giveUp(early)).isEmpty();
+    make(place);
+    assertThat(stock.giveUp(late)).as("it came at that moment").isPresent();
+    assertThat(early.made()).isNotDone();
+    assertThat(stock.ready()).isEqualTo(place.count() - 1);
+  }
+
+  @Test
+  void parties_that_are_busy_make_what_is_nearly_used_up() {
+    batch = 4;
+    want(A);
+    assertThat(stock.next(true, (set, soonUsed) -> soonUsed)).isPresent();
+    want(A);
+    want(A);
+    assertThat(fill()).isPositive();
+    assertThat(take(A)).isPresent();
+    assertThat(stock.next(false, (set, soonUsed) -> soonUsed)).as("above the mark").isEmpty();
   }
 
   @Test
@@ -175,9 +271,9 @@ class PresignatureStockTest {
     for (int i = 0; i < 3; i++) {
       assertThat(next(true)).contains(B);
     }
-    assertThat(stock.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
     want(A);
-    assertThat(stock.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
     assertThat(next(false)).contains(A);
   }
 
@@ -185,18 +281,18 @@ class PresignatureStockTest {
   void a_session_makes_what_lacks_and_no_more_than_it_can() {
     batch = 6;
     want(A);
-    Place few = stock.next(false, set -> true).orElseThrow();
+    Place few = stock.next(false, (set, _) -> true).orElseThrow();
     assertThat(few.count()).isEqualTo(4);
     assertThat(stock.making()).isEqualTo(4);
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     make(few);
     assertThat(stock.ready()).isEqualTo(4);
     want(A);
     want(A);
-    Place failing = stock.next(false, set -> true).orElseThrow();
-    Place succeeding = stock.next(false, set -> true).orElseThrow();
+    Place failing = stock.next(false, (set, _) -> true).orElseThrow();
+    Place succeeding = stock.next(false, (set, _) -> true).orElseThrow();
     assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     assertThat(stock.making()).isEqualTo(12);
     stock.failed(failing);
     assertThat(stock.making()).isEqualTo(6);
@@ -215,7 +311,7 @@ class PresignatureStockTest {
     want(A);
     want(A);
     assertThat(nextCount(true)).contains(6);
-    assertThat(stock.next(true, set -> true)).isEmpty();
+    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
     // Also for all together there is a bound.
     stock = stock(16, 4, 8, 5);
     want(A);
@@ -223,7 +319,7 @@ class PresignatureStockTest {
     want(A);
     assertThat(nextCount(false)).contains(6);
     assertThat(nextCount(false)).contains(2);
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
   }
 
   @Test
@@ -234,7 +330,7 @@ class PresignatureStockTest {
     want(A);
     assertThat(fill()).isEqualTo(12);
     assertThat(take(A)).isPresent();
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(6);
     assertThat(stock.ready()).isEqualTo(16);
@@ -249,10 +345,10 @@ class PresignatureStockTest {
   void parties_that_have_enough_to_do_make_none() {
     want(A);
     want(A13);
-    assertThat(stock.next(false, set -> false)).isEmpty();
-    Optional<Place> next = stock.next(false, set -> !set.contains(2));
+    assertThat(stock.next(false, (set, _) -> false)).isEmpty();
+    Optional<Place> next = stock.next(false, (set, _) -> !set.contains(2));
     assertThat(next.map(Place::combination)).contains(A13);
-    assertThat(stock.next(false, set -> set.contains(2)).map(Place::combination)).contains(A);
+    assertThat(stock.next(false, (set, _) -> set.contains(2)).map(Place::combination)).contains(A);
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
@@ -274,7 +370,7 @@ class PresignatureStockTest {
     for (int i = 0; i < 4; i++) {
       assertThat(take(A)).isPresent();
     }
-    Place late = stock.next(false, set -> true).orElseThrow();
+    Place late = stock.next(false, (set, _) -> true).orElseThrow();
     stock.renewed("keys/a");
     assertThat(abandoned).hasSize(8);
     make(late);
@@ -304,25 +400,25 @@ class PresignatureStockTest {
     assertThat(stock.ready()).isEqualTo(30);
     stock = stock(0, 0, 0, 1);
     want(A);
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
   }
 
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
     want(A);
-    stock.failed(stock.next(false, set -> true).orElseThrow());
+    stock.failed(stock.next(false, (set, _) -> true).orElseThrow());
     assertThat(stock.making()).isZero();
     long[] pauses = {250, 500, 1_000};
     for (long pause : pauses) {
       now += Duration.ofMillis(pause).toNanos() - 1;
-      assertThat(stock.next(false, set -> true)).isEmpty();
+      assertThat(stock.next(false, (set, _) -> true)).isEmpty();
       now += 1;
-      Place place = stock.next(false, set -> true).orElseThrow();
-      assertThat(stock.next(false, set -> true)).isEmpty();
+      Place place = stock.next(false, (set, _) -> true).orElseThrow();
+      assertThat(stock.next(false, (set, _) -> true)).isEmpty();
       stock.failed(place);
     }
     now += Duration.ofMillis(2_000).toNanos();
-    make(stock.next(false, set -> true).orElseThrow());
+    make(stock.next(false, (set, _) -> true).orElseThrow());
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -362,7 +458,7 @@ class PresignatureStockTest {
   @Test
   void what_was_dropped_while_it_was_made_is_not_kept() {
     want(A);
-    Place making = stock.next(false, set -> true).orElseThrow();
+    Place making = stock.next(false, (set, _) -> true).orElseThrow();
     stock.renewed("keys/a");
     make(making);
     assertThat(stock.ready()).isZero();
@@ -370,11 +466,11 @@ class PresignatureStockTest {
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(abandoned).hasSize(1);
     want(A);
-    making = stock.next(false, set -> true).orElseThrow();
+    making = stock.next(false, (set, _) -> true).orElseThrow();
     stock.refused(A);
     // Wanted again meanwhile: the session that began before is of no use for it.
     want(A);
-    Place other = stock.next(false, set -> true).orElseThrow();
+    Place other = stock.next(false, (set, _) -> true).orElseThrow();
     make(making);
     assertThat(stock.ready()).isZero();
     make(other);
@@ -395,7 +491,7 @@ class PresignatureStockTest {
     assertThat(take(A)).isEmpty();
     assertThat(dropped("expired")).isEqualTo(2);
     now += IDLE.toNanos();
-    assertThat(stock.next(false, set -> true)).isEmpty();
+    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
     want(A);
     // Forgotten: it starts small again.
     assertThat(fill()).isEqualTo(4);
@@ -422,7 +518,7 @@ class PresignatureStockTest {
                   for (int j = 0; j < 2_000; j++) {
                     take(A).ifPresent(p -> taken.add(p.id()));
                     stock
-                        .next(j % 2 == 0, set -> true)
+                        .next(j % 2 == 0, (set, _) -> true)
                         .ifPresent(
                             c -> {
                               List<ByteString> ids =
