@@ -283,7 +283,7 @@ class TrustCommandTest {
         .contains("requester backend may sign alone: keys/hot-*\n");
   }
 
-  /** Parties obey the first of them alone: who turns them round makes an old one count again. */
+  /** Parties obey the first of them alone, so another order makes an old one count again. */
   @Test
   void the_present_key_of_a_requester_is_told_from_its_former_ones() throws Exception {
     String wallet = Fingerprint.ofRequesterKey(publicKey("wallet.pem.pub"));

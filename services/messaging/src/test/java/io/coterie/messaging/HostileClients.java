@@ -57,7 +57,7 @@ final class HostileClients {
    */
   private record Target(Recipient recipient, String accessKey) {}
 
-  /** What a hostile sender does with a WebSocket, until that fails. */
+  /** Does with a WebSocket as a hostile sender does, until that fails. */
   private interface Attack {
     void run(InputStream in, OutputStream out) throws IOException, InterruptedException;
   }

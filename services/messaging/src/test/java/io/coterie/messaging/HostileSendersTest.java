@@ -92,7 +92,7 @@ class HostileSendersTest {
           TestClient.base64(party.accessKey));
     }
 
-    /** Ends the flood; what it says about itself. */
+    /** Ends the flood, and gives its words about itself. */
     String end() throws IOException {
       process.getOutputStream().close();
       return output.readLine();

@@ -45,6 +45,9 @@ class ArchitectureTest {
           .onlyDependOnClassesThat()
           .resideInAnyPackage(
               "io.coterie.platform.attestation",
+              // The names of reasons for which a party refuses.
+              "io.coterie.platform.error",
+              "io.coterie.proto.party..",
               "io.coterie.platform.intent",
               "io.coterie.platform.ledger",
               "io.coterie.platform.protocol",

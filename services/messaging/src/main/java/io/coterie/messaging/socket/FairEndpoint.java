@@ -98,7 +98,7 @@ final class FairEndpoint extends NioEndpoint {
     destroySocket(socket);
   }
 
-  /** Whoever works for the connection meanwhile goes on until it has done so. */
+  /** The thread that works for the connection meanwhile goes on until it has done so. */
   private void end(SocketWrapperBase<NioChannel> connection) {
     super.processSocket(connection, SocketEvent.ERROR, true);
   }

@@ -102,7 +102,7 @@ public final class BitcoinPsbt {
 
   /**
    * Each previous transaction is the one that its input names, and what the input says it spends is
-   * the output there. The library looks, too; what a fee is worth hangs on it.
+   * the output there. The library looks, too, but the fee that is shown depends on it.
    */
   private static boolean isProven(Psbt psbt) {
     for (int i = 0; i < psbt.inputs.size(); i++) {

@@ -6,7 +6,6 @@ import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.SessionId;
 import java.time.Duration;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -15,7 +14,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.CompletableFuture;
 import java.util.function.BiPredicate;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
@@ -118,55 +116,6 @@ public final class PresignatureStock implements KeyObserver {
     }
   }
 
-  private record Ready(Presignature presignature, long madeNanos) {}
-
-  /** The state of one combination. Guarded by the stock. */
-  private static final class Shelf {
-    final Combination combination;
-
-    /** Most that one session makes. */
-    final int batch;
-
-    final ArrayDeque<Ready> ready = new ArrayDeque<>();
-
-    /** Requests that wait for presignatures that are being made; never more than these. */
-    final ArrayDeque<Promise> promised = new ArrayDeque<>();
-
-    int making;
-    int wanted;
-    long usedNanos;
-    int failures;
-    long pausedUntilNanos;
-
-    Shelf(Combination combination, int batch, long nowNanos) {
-      this.combination = combination;
-      this.batch = batch;
-      this.usedNanos = nowNanos;
-      this.pausedUntilNanos = nowNanos;
-    }
-
-    /** Ready, and being made for requests to come. */
-    int stock() {
-      return ready.size() + making - promised.size();
-    }
-
-    /** Breaks the promises that cannot be kept with so many in the making. */
-    void keepPromises(int making) {
-      while (promised.size() > making) {
-        promised.removeLast().made.complete(Optional.empty());
-      }
-    }
-
-    /** Whether as many lack as one session makes. */
-    boolean lacksASession() {
-      return wanted - stock() >= Math.min(batch, wanted);
-    }
-
-    double filled() {
-      return (double) stock() / wanted;
-    }
-  }
-
   private final Map<Purpose, Map<List<Integer>, Shelf>> shelves = new HashMap<>();
   private final Limits limits;
   private final CoordinatorMetrics metrics;
@@ -260,29 +209,9 @@ public final class PresignatureStock implements KeyObserver {
     return limits;
   }
 
-  /** One of the presignatures in the making, for the request that holds this. */
-  public static final class Promise {
-    private final CompletableFuture<Optional<Presignature>> made = new CompletableFuture<>();
-    private final Shelf shelf;
-
-    private Promise(Shelf shelf) {
-      this.shelf = shelf;
-    }
-
-    /** Of which parties. */
-    public Combination combination() {
-      return shelf.combination;
-    }
-
-    /** Completes with the presignature; empty if there will be none. */
-    public CompletableFuture<Optional<Presignature>> made() {
-      return made;
-    }
-  }
-
   /**
    * Reserves a presignature that is being made, if one is to spare. It is used up like one that was
-   * {@linkplain #take taken}. The caller waits for it and gives up with {@link #giveUp}.
+   * {@linkplain #take taken}.
    *
    * @param usable whether that signing set would do now
    */
@@ -292,19 +221,19 @@ public final class PresignatureStock implements KeyObserver {
         shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
             .filter(s -> s.making > s.promised.size() && usable.test(s.combination.signingSet()))
             .max(Comparator.comparingInt(s -> s.making - s.promised.size()))
-            .map(Promise::new);
+            .map(s -> new Promise(this, s));
     promise.ifPresent(
         p -> {
-          p.shelf.promised.addLast(p);
-          use(p.shelf, 1 + p.shelf.wanted);
+          p.shelf().promised.addLast(p);
+          use(p.shelf(), 1 + p.shelf().wanted);
         });
     return promise;
   }
 
   /** Waits no longer: the presignature, if it was made at this very moment. */
-  public synchronized Optional<Presignature> giveUp(Promise promise) {
-    promise.shelf.promised.remove(promise);
-    return promise.made.getNow(Optional.empty());
+  synchronized Optional<Presignature> giveUp(Promise promise) {
+    promise.shelf().promised.remove(promise);
+    return promise.made().getNow(Optional.empty());
   }
 
   private void use(Shelf shelf, int wanted) {
@@ -401,11 +330,11 @@ public final class PresignatureStock implements KeyObserver {
     for (Presignature presignature : made) {
       Promise promise = place.shelf.promised.pollFirst();
       if (promise == null) {
-        place.shelf.ready.addLast(new Ready(presignature, now));
+        place.shelf.ready.addLast(new Shelf.Ready(presignature, now));
         ready++;
       } else {
         metrics.presignatureUsed();
-        promise.made.complete(Optional.of(presignature));
+        promise.made().complete(Optional.of(presignature));
       }
     }
     place.shelf.keepPromises(place.shelf.making);

@@ -8,7 +8,7 @@ import io.coterie.coordinator.custody.key.KeyRenewals;
 import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
-import io.coterie.coordinator.custody.presignature.PresignatureStock.Promise;
+import io.coterie.coordinator.custody.presignature.Promise;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Pace;
 import io.coterie.coordinator.custody.request.Run;
@@ -44,9 +44,6 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -241,20 +238,7 @@ public final class SigningAttempts {
       return ready;
     }
     Optional<Promise> promise = presignatures.promise(name, epoch, target, usable::containsAll);
-    return promise.isPresent() ? await(promise.get()) : ready;
-  }
-
-  private Optional<Presignature> await(Promise promise) throws InterruptedException {
-    try {
-      return promise.made().get(services.timeout().min().toNanos(), TimeUnit.NANOSECONDS);
-    } catch (TimeoutException e) {
-      return presignatures.giveUp(promise);
-    } catch (InterruptedException e) {
-      presignatures.giveUp(promise);
-      throw e;
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("a promise ends without an exception", e);
-    }
+    return promise.isPresent() ? promise.get().await(services.timeout().min()) : ready;
   }
 
   /**

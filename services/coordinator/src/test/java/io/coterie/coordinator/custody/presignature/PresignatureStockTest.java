@@ -6,7 +6,6 @@ import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Place;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
-import io.coterie.coordinator.custody.presignature.PresignatureStock.Promise;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.SessionId;

@@ -1,0 +1,44 @@
+package io.coterie.coordinator.custody.presignature;
+
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+/** One of the presignatures in the making, for the request that holds this. */
+public final class Promise {
+  private final CompletableFuture<Optional<Presignature>> made = new CompletableFuture<>();
+  private final PresignatureStock stock;
+  private final Shelf shelf;
+
+  Promise(PresignatureStock stock, Shelf shelf) {
+    this.stock = stock;
+    this.shelf = shelf;
+  }
+
+  /** Completes with the presignature; empty if there will be none. */
+  CompletableFuture<Optional<Presignature>> made() {
+    return made;
+  }
+
+  Shelf shelf() {
+    return shelf;
+  }
+
+  /** Waits for the presignature: empty if there will be none, or none in that time. */
+  public Optional<Presignature> await(Duration patience) throws InterruptedException {
+    try {
+      return made.get(patience.toNanos(), TimeUnit.NANOSECONDS);
+    } catch (TimeoutException e) {
+      return stock.giveUp(this);
+    } catch (InterruptedException e) {
+      stock.giveUp(this);
+      throw e;
+    } catch (ExecutionException e) {
+      throw new IllegalStateException("a promise ends without an exception", e);
+    }
+  }
+}
