@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
@@ -27,6 +28,11 @@ import picocli.CommandLine;
 @ExtendWith(SharedCluster.class)
 class CommandLineTest {
   private static final String SOMEONE_ON_SOLANA = "J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99";
+
+  /** Commands that ask before they sign an intent. */
+  private static final Set<String> SIGNING = Set.of("sign", "intent", "cancel");
+
+  private static final Set<String> SIGNING_WITH_KEYS = Set.of("create", "refresh", "reshare");
 
   @TempDir Path folder;
 
@@ -40,7 +46,8 @@ class CommandLineTest {
 
   private static Run coterie(Running shared, String... args) {
     List<String> all = new ArrayList<>(List.of(args));
-    if (args[0].equals("sign") || args[0].equals("intent")) {
+    if (SIGNING.contains(args[0])
+        || args[0].startsWith("key") && SIGNING_WITH_KEYS.contains(args[1])) {
       all.add("--yes");
     }
     all.add("--profile");

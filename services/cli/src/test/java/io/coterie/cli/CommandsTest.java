@@ -88,6 +88,14 @@ class CommandsTest {
   }
 
   @Test
+  void every_command_that_signs_an_intent_can_be_told_not_to_ask() {
+    for (String command :
+        List.of("sign", "intent sign", "keys create", "keys refresh", "keys reshare", "cancel")) {
+      assertThat(Run.of((command + " --help").split(" ")).out()).as(command).contains("-y, --yes");
+    }
+  }
+
+  @Test
   void a_completion_knows_the_commands_of_commands() {
     Run completion = Run.of("generate-completion");
     assertThat(completion.exitCode()).isZero();

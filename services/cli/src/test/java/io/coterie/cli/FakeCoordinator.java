@@ -83,6 +83,9 @@ final class FakeCoordinator implements AutoCloseable {
   /** The calls, in order. */
   final List<String> calls = Collections.synchronizedList(new ArrayList<>());
 
+  /** The intents that came with the calls, in order. */
+  final List<SignedIntent> intents = Collections.synchronizedList(new ArrayList<>());
+
   /** Parties that say that they never sign a request that is cancelled. */
   volatile Set<Integer> never = Set.of();
 
@@ -118,6 +121,7 @@ final class FakeCoordinator implements AutoCloseable {
     renews = true;
     reachable = EVERYBODY;
     calls.clear();
+    intents.clear();
   }
 
   /** The honest answer about a key. */
@@ -157,7 +161,8 @@ final class FakeCoordinator implements AutoCloseable {
     I decode(ByteString payload) throws InvalidProtocolBufferException;
   }
 
-  private static <I> I decode(SignedIntent intent, Decoder<I> decoder) {
+  private <I> I decode(SignedIntent intent, Decoder<I> decoder) {
+    intents.add(intent);
     try {
       return decoder.decode(intent.getPayload());
     } catch (InvalidProtocolBufferException e) {

@@ -118,7 +118,7 @@ public final class IntentCommand {
       throw CliException.local(file + " is no intent to sign");
     }
     PrintWriter out = Printing.out(spec);
-    Approval.show(out, "signed by " + intent.requester(), signing.intent());
+    IntentPrinting.show(out, "signed by " + intent.requester(), signing.intent());
     Output.row(out, "request id", signing.intent().getRequestId());
     return 0;
   }

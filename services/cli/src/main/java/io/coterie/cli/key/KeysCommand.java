@@ -3,6 +3,7 @@ package io.coterie.cli.key;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.ByteString;
+import io.coterie.cli.intent.Approval;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.payload.DerivationPath;
 import io.coterie.cli.profile.Profile;
@@ -11,6 +12,7 @@ import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.payload.BitcoinAddress;
@@ -61,6 +63,7 @@ public final class KeysCommand {
       @Mixin Profile profile,
       @Mixin Output output,
       @Mixin IntentOptions common,
+      @Mixin Approval approval,
       @Parameters(paramLabel = "KEY", description = "1 to 63 of [a-z0-9-], a letter first.")
           String key,
       @Option(names = "--threshold", required = true, description = "Parties needed to sign.")
@@ -89,7 +92,9 @@ public final class KeysCommand {
             .setPurpose(common.purpose())
             .setNotAfter(common.notAfter())
             .build();
-    SignedIntent signed = profile.requesterKey().sign(intent);
+    IntentSigner signer = profile.requesterKey();
+    approval.require(spec, intent);
+    SignedIntent signed = signer.sign(intent);
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       err().println("request id " + intent.getRequestId());
@@ -178,8 +183,10 @@ public final class KeysCommand {
       @Mixin Profile profile,
       @Mixin Output output,
       @Mixin IntentOptions common,
+      @Mixin Approval approval,
       @Parameters(paramLabel = "KEY") String key,
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
+    IntentSigner signer = profile.requesterKey();
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       AttestedKey present = epoch == null ? keys.getCurrent(key, err()) : keys.get(key);
@@ -194,7 +201,8 @@ public final class KeysCommand {
               .setPurpose(common.purpose())
               .setNotAfter(common.notAfter())
               .build();
-      SignedIntent signed = profile.requesterKey().sign(intent);
+      approval.require(spec, intent);
+      SignedIntent signed = signer.sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
       Key answer =
           stub(profile, connection)
@@ -223,6 +231,7 @@ public final class KeysCommand {
       @Mixin Profile profile,
       @Mixin Output output,
       @Mixin IntentOptions common,
+      @Mixin Approval approval,
       @Parameters(paramLabel = "KEY") String key,
       @Option(
               names = "--threshold",
@@ -237,6 +246,7 @@ public final class KeysCommand {
               description = "Parties that will hold a share, in the roster's spelling.")
           List<String> parties,
       @Option(names = "--epoch", description = EPOCH) @Nullable Integer epoch) {
+    IntentSigner signer = profile.requesterKey();
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       AttestedKey present = epoch == null ? keys.getCurrent(key, err()) : keys.get(key);
@@ -253,7 +263,8 @@ public final class KeysCommand {
               .setPurpose(common.purpose())
               .setNotAfter(common.notAfter())
               .build();
-      SignedIntent signed = profile.requesterKey().sign(intent);
+      approval.require(spec, intent);
+      SignedIntent signed = signer.sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
       Key answer =
           stub(profile, connection)

@@ -4,6 +4,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.intent.Approval;
 import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.key.AttestedKeys;
 import io.coterie.cli.payload.SignedPayload;
@@ -56,6 +57,7 @@ public final class CancelCommand implements Callable<Integer> {
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
   @Mixin Output output = new Output();
+  @Mixin Approval approval = new Approval();
 
   @Parameters(paramLabel = "KEY", arity = "0..1", description = "Name of the key.")
   @Nullable String key;
@@ -101,9 +103,10 @@ public final class CancelCommand implements Callable<Integer> {
     try (Profile.Connection connection = profile.connect()) {
       AttestedKey attested = new AttestedKeys(profile, connection).get(target.key());
       CancelIntent cancel = cancel(target, attested);
-      SignedIntent signed = signer.sign(cancel);
-      String requester = signed.getSignatures(0).getKeyid();
+      String requester = profile.requester();
       target.asked().ifPresent(asked -> requireSame(asked, requester, cancel));
+      approval.require(spec, cancel);
+      SignedIntent signed = signer.sign(cancel);
       Signing answer =
           SigningServiceGrpc.newBlockingStub(connection.channel())
               .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)

@@ -1,0 +1,149 @@
+package io.coterie.cli.intent;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
+import io.coterie.cli.payload.SignedPayload;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.payload.DecodedPayload;
+import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.RefreshIntent;
+import io.coterie.proto.custody.v1.ReshareIntent;
+import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.PrintWriter;
+import java.time.Instant;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Collectors;
+
+/** Intents as people read them: a heading, every field, and a digest as the last line. */
+final class IntentPrinting {
+  /** Characters of a text that are shown. */
+  private static final int MAX_TEXT = 1000;
+
+  private IntentPrinting() {}
+
+  /**
+   * Shows an intent to sign.
+   *
+   * @throws CliException if the payload is not what it claims to be; then nothing is shown
+   */
+  static void show(PrintWriter out, String heading, SigningIntent intent) {
+    DecodedPayload decoded;
+    try {
+      decoded = Payloads.preview(intent);
+    } catch (IntentException e) {
+      throw SignedPayload.refused(e);
+    }
+    about(out, heading, intent.getKey(), intent.getKeyFingerprint(), intent.getInstallation());
+    if (intent.getDerivationPathCount() > 0) {
+      Output.row(
+          out,
+          "path",
+          intent.getDerivationPathList().stream()
+              .map(String::valueOf)
+              .collect(Collectors.joining("/", "m/", "")));
+    }
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "payload", decoded.kind().label());
+    for (DecodedPayload.Field field : decoded.fields()) {
+      Output.row(out, "", field.name() + ": " + field.value());
+    }
+    switch (decoded.kind()) {
+      // These are signed as they are.
+      case MESSAGE, SOLANA_TRANSACTION ->
+          digest(out, "sha-256", IntentVerifier.digest(decoded.toSign()));
+      case DIGEST, ETHEREUM_TRANSACTION, ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA, BITCOIN_INPUT ->
+          digest(out, "digest", decoded.toSign());
+    }
+  }
+
+  static void show(PrintWriter out, String heading, KeyIntent intent) {
+    about(out, heading, intent.getKey(), ByteString.EMPTY, intent.getInstallation());
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "a new key");
+    Output.row(out, "", holders(intent.getThreshold(), intent.getPartiesList()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, RefreshIntent intent) {
+    about(out, heading, intent.getKey(), intent.getKeyFingerprint(), intent.getInstallation());
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "new shares of this key for the parties that hold it");
+    Output.row(out, "", "in place of those of epoch: " + intent.getEpoch());
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, ReshareIntent intent) {
+    about(out, heading, intent.getKey(), ByteString.EMPTY, intent.getInstallation());
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "new shares of this key for these parties and no others");
+    Output.row(out, "", holders(intent.getThreshold(), intent.getPartiesList()));
+    Output.row(out, "", "in place of those of epoch: " + intent.getEpoch());
+    Output.row(out, "", "public key: " + hex(intent.getPublicKey()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, CancelIntent intent) {
+    about(out, heading, intent.getKey(), intent.getKeyFingerprint(), intent.getInstallation());
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "no signature, ever, under this request id");
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    Output.row(out, "", "reshare epoch: " + intent.getReshareEpoch());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  /** The key and installation that the intent names; a row without a value is left out. */
+  private static void about(
+      PrintWriter out, String heading, String key, ByteString fingerprint, String installation) {
+    out.println(heading);
+    Output.row(out, "key", key);
+    if (!fingerprint.isEmpty()) {
+      Output.row(out, "fingerprint", KeyFingerprint.text(fingerprint));
+    }
+    Output.row(out, "in", oneLine(installation));
+  }
+
+  private static void terms(PrintWriter out, Scheme scheme, String purpose, Timestamp notAfter) {
+    Output.row(out, "scheme", Spelling.scheme(scheme));
+    Output.row(out, "purpose", oneLine(purpose));
+    Output.row(out, "good until", Instant.ofEpochSecond(notAfter.getSeconds()).toString());
+  }
+
+  private static String holders(int threshold, List<String> parties) {
+    // All of them, however long: one that is not shown would hold a share.
+    return escaped(
+        "threshold: %s of %d: %s"
+            .formatted(
+                Integer.toUnsignedString(threshold), parties.size(), String.join(", ", parties)));
+  }
+
+  private static void digest(PrintWriter out, String label, ByteString digest) {
+    Output.row(out, label, hex(digest));
+    out.flush();
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
+  }
+
+  private static String oneLine(String text) {
+    String line = escaped(text);
+    return line.length() <= MAX_TEXT ? line : line.substring(0, MAX_TEXT) + "…";
+  }
+
+  /** Text that nobody can take for a line of this command. */
+  private static String escaped(String text) {
+    return text.replace("\\", "\\\\").replace("\n", "\\n");
+  }
+}

@@ -1,0 +1,214 @@
+package io.coterie.cli;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Terminal;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequestId;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.FieldSource;
+import picocli.CommandLine;
+
+/** The commands that sign an intent for the parties show it and ask first. */
+class IntentApprovalTest {
+  private static final String ID = RequestId.next();
+
+  /**
+   * A command that signs.
+   *
+   * @param line the command; K is the name of a key of its own
+   * @param declined exit code after another answer than yes
+   * @param outcome words after another answer than yes
+   * @param call that brings the intent to the coordinator
+   * @param shown of the intent, beside its key, installation and digest
+   */
+  record Signing(String line, int declined, String outcome, String call, List<String> shown) {
+    @Override
+    public String toString() {
+      return line;
+    }
+  }
+
+  private static final List<Signing> COMMANDS =
+      List.of(
+          new Signing(
+              "keys create K --scheme ed25519 --threshold 2 --parties p1,p2,p3 --purpose cold",
+              ExitCode.NO,
+              "nothing was signed",
+              "createKey",
+              List.of(
+                  "asks for    a new key", "threshold: 2 of 3: p1, p2, p3", "purpose     cold")),
+          new Signing(
+              "keys refresh K",
+              ExitCode.NO,
+              "nothing was signed",
+              "refreshKey",
+              List.of("asks for    new shares", "epoch: 1", "fingerprint ")),
+          new Signing(
+              "keys reshare K --threshold 3 --parties p2,p3,p4",
+              ExitCode.NO,
+              "nothing was signed",
+              "reshareKey",
+              List.of(
+                  "and no others", "threshold: 3 of 3: p2, p3, p4", "epoch: 1", "public key: ")),
+          new Signing(
+              "cancel K --reshare-epoch 0 --request-id " + ID,
+              ExitCode.UNAVAILABLE,
+              "was not cancelled, and whether it was signed is not known",
+              "cancelSigning",
+              List.of("no signature, ever", "request id: " + ID, "reshare epoch: 0")));
+
+  @TempDir static Path folder;
+  private static FakeCoordinator coordinator;
+  private static int keys;
+
+  private String key = "";
+
+  @BeforeAll
+  static void start() throws Exception {
+    TestFiles.certificate(folder, "wallet");
+    TestFiles.trust(folder);
+    coordinator =
+        new FakeCoordinator(folder.resolve("wallet.pem"), folder.resolve("wallet-key.pem"));
+    coordinator.never = Set.of(1, 2, 3);
+  }
+
+  @AfterAll
+  static void stop() throws Exception {
+    coordinator.close();
+  }
+
+  @BeforeEach
+  void nameAKey() {
+    keys++;
+    key = "key-" + keys;
+  }
+
+  private Run run(Terminal terminal, Signing command, String... more) {
+    if (!command.call().equals("createKey")) {
+      Run created = coterie(question -> Optional.of("y"), COMMANDS.getFirst().line());
+      assertThat(created.exitCode()).as(created.err()).isZero();
+    }
+    coordinator.honest();
+    return coterie(terminal, command.line(), more);
+  }
+
+  private Run coterie(Terminal terminal, String line, String... more) {
+    List<String> all = new ArrayList<>(List.of(line.replace("K", key).split(" ")));
+    all.addAll(List.of(more));
+    all.addAll(List.of("--endpoint", "localhost:" + coordinator.port()));
+    all.addAll(List.of("--ca", "" + folder.resolve("wallet.pem")));
+    all.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
+    all.addAll(List.of("--key", "" + folder.resolve("wallet-key.pem")));
+    all.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
+    all.addAll(List.of("--requester", "wallet"));
+    all.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
+    return Run.of(terminal, all.toArray(String[]::new));
+  }
+
+  private void assertShown(Signing command, Run run) {
+    assertThat(run.err())
+        .startsWith("to be signed\nkey         keys/" + key + "\n")
+        .contains("in          test\n", "scheme      ed25519\n", "good until  ")
+        .contains(command.shown())
+        .containsPattern("digest      [0-9a-f]{64}\n");
+  }
+
+  @ParameterizedTest
+  @FieldSource("COMMANDS")
+  void another_answer_than_yes_signs_and_sends_nothing(Signing command) {
+    for (String answer : List.of("", "n", "yes please")) {
+      nameAKey();
+      Run run = run(question -> Optional.of(answer), command);
+      assertThat(run.exitCode()).isEqualTo(command.declined());
+      assertShown(command, run);
+      assertThat(run.err()).contains(command.outcome()).doesNotContain("\nrequest id ");
+      assertNothingSent(command, run);
+    }
+  }
+
+  @Test
+  void every_party_is_shown_and_none_can_pose_as_a_line_of_the_command() {
+    List<String> parties = new ArrayList<>();
+    for (int i = 10; i < 30; i++) {
+      parties.add("p" + i + "-" + "x".repeat(60));
+    }
+    parties.add("p\ndigest      00\u001b[2J\\n");
+    String named = String.join(",", parties);
+    Run run = run(question -> Optional.of("n"), COMMANDS.getFirst(), "--parties", named);
+    assertThat(run.err())
+        .contains("threshold: 2 of 24: p1, p2, p3, p10-")
+        .contains(parties.subList(0, 20))
+        .contains("p\\ndigest      00\\u{1b}[2J\\\\n\n")
+        .doesNotContain("\u001b");
+  }
+
+  @ParameterizedTest
+  @FieldSource("COMMANDS")
+  void where_nobody_can_be_asked_nothing_is_signed(Signing command) {
+    Run run = run(question -> Optional.empty(), command);
+    assertThat(run.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertShown(command, run);
+    assertThat(run.err()).contains("Nobody can be asked here: --yes signs without a question");
+    assertNothingSent(command, run);
+  }
+
+  private static void assertNothingSent(Signing command, Run run) {
+    assertThat(run.out()).isEmpty();
+    assertThat(coordinator.intents).isEmpty();
+    assertThat(coordinator.calls).doesNotContain(command.call());
+  }
+
+  @ParameterizedTest
+  @FieldSource("COMMANDS")
+  void what_is_sent_is_what_was_shown(Signing command) {
+    List<String> asked = new ArrayList<>();
+    Run answered =
+        run(
+            question -> {
+              asked.add(question);
+              assertThat(coordinator.intents).isEmpty();
+              return Optional.of("Yes");
+            },
+            command);
+    assertThat(answered.exitCode()).as(answered.err()).isZero();
+    assertThat(asked).containsExactly("Sign this? [y/N] ");
+    assertSent(command, answered);
+
+    nameAKey();
+    Run told =
+        run(
+            question -> {
+              throw new AssertionError("a script is asked: " + question);
+            },
+            command,
+            "--yes");
+    assertThat(told.exitCode()).as(told.err()).isZero();
+    assertSent(command, told);
+  }
+
+  private void assertSent(Signing command, Run run) {
+    assertShown(command, run);
+    assertThat(coordinator.calls).contains(command.call());
+    assertThat(coordinator.intents)
+        .singleElement()
+        .satisfies(
+            sent -> {
+              byte[] digest = IntentVerifier.digest(sent.getPayload()).toByteArray();
+              assertThat(run.err())
+                  .contains("digest      " + HexFormat.of().formatHex(digest) + "\n");
+            });
+  }
+}
