@@ -63,9 +63,10 @@ class EveryFieldTest {
 
   /** Chooses as many again, other ones in each run. */
   private static final long FRESH =
-      System.getenv("SEED") == null
-          ? new SecureRandom().nextLong() >>> 1
-          : Long.parseLong(System.getenv("SEED"));
+      Optional.ofNullable(System.getenv("SEED"))
+          .filter(seed -> !seed.isEmpty())
+          .map(Long::parseLong)
+          .orElseGet(() -> new SecureRandom().nextLong() >>> 1);
 
   /** The end of a command to which a field was a lie. */
   private enum Effect {
