@@ -38,6 +38,11 @@ public final class TestTime {
     timers.stream().filter(timer -> timer.party.equals(party)).forEach(timer -> timer.pass(time));
   }
 
+  /** Whether a task is to run in between. */
+  public boolean isDue(Duration from, Duration to) {
+    return timers.stream().anyMatch(timer -> timer.isDue(from, to));
+  }
+
   private static final class Timer extends ScheduledThreadPoolExecutor {
     private final String party;
     private final List<Due> all = new CopyOnWriteArrayList<>();
@@ -57,6 +62,13 @@ public final class TestTime {
       all.removeIf(due -> due.future().isDone());
       all.add(new Due(task, future));
       return future;
+    }
+
+    boolean isDue(Duration from, Duration to) {
+      return all.stream()
+          .filter(due -> !due.future().isDone())
+          .mapToLong(due -> due.future().getDelay(TimeUnit.NANOSECONDS))
+          .anyMatch(delay -> delay > from.toNanos() && delay <= to.toNanos());
     }
 
     void pass(Duration time) {

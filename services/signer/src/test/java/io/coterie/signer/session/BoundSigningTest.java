@@ -186,10 +186,13 @@ abstract class BoundSigningTest extends SessionFixture {
     behind = parties -> parties.contains(2) ? Duration.ofSeconds(25) : Duration.ZERO;
     SigningIntent.Builder intent = ecdsaIntent();
     given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
-    time.pass(Duration.ofSeconds(40));
+    Duration early = Duration.ofSeconds(40);
+    Duration late = Duration.ofSeconds(46);
+    Installation.until("it waits for the slower clock", () -> time.isDue(early, late));
+    time.pass(early);
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
-    time.pass(Duration.ofSeconds(46));
+    time.pass(late);
     awaitEnded("ecdsa_sign timed_out none");
     awaitEnvelope(give(with(charlie, intent)));
   }
