@@ -99,7 +99,7 @@ demo: build ## start everything, make a 2-of-3 key, sign, verify outside; KEEP=1
 	@$(JAVA) io.coterie.acceptance.demo.Demo
 
 # The first three of the drill's cases; `make soak PART=drills` has all of them.
-drill: build ## kill each service and the database while a key signs, in a minute; `make soak PART=drills` has more
+drill: build ## kill each service and the database while a key signs, in two minutes; `make soak PART=drills` has more
 	@STEP_SHOW='^(\[(INFO|ERROR)\] Tests run:.*[0-9]$$|progress: killed)' $(STEP) drill \
 	  $(MAVEN) test -pl services/acceptance -am -Dcargo.skip=true -Dspotless.check.skip=true -Dsurefire.failIfNoSpecifiedTests=false \
 	  '-Dtest=ProcessesTest#aSigner*+aTrace*+whateverIsKilledEveryRequest*'
