@@ -82,15 +82,7 @@ class CorruptCoordinatorTest {
   }
 
   private static Run coterie(String trust, Terminal terminal, String... args) {
-    List<String> all = new ArrayList<>(List.of(args));
-    all.addAll(List.of("--endpoint", "localhost:" + coordinator.port()));
-    all.addAll(List.of("--ca", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--key", "" + folder.resolve("wallet-key.pem")));
-    all.addAll(List.of("--trust", "" + folder.resolve(trust)));
-    all.addAll(List.of("--requester", "wallet"));
-    all.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
-    return Run.of(terminal, all.toArray(String[]::new));
+    return Run.ofWallet(terminal, folder.resolve(trust), coordinator.port(), List.of(args));
   }
 
   private static String value(Run run, String label) {

@@ -215,15 +215,11 @@ class EveryFieldTest {
   }
 
   private static Run coterie(String... args) {
-    List<String> all = new ArrayList<>(List.of(args));
-    all.addAll(List.of("--endpoint", "localhost:" + coordinator.port()));
-    all.addAll(List.of("--ca", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--key", "" + folder.resolve("wallet-key.pem")));
-    all.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
-    all.addAll(List.of("--requester", "wallet"));
-    all.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
-    return Run.of(question -> Optional.of("y"), all.toArray(String[]::new));
+    return Run.ofWallet(
+        question -> Optional.of("y"),
+        folder.resolve("trust.json"),
+        coordinator.port(),
+        List.of(args));
   }
 
   // ---- the fields, by reflection ---------------------------------------------------------------

@@ -108,14 +108,7 @@ class IntentApprovalTest {
   private Run coterie(Terminal terminal, String line, String... more) {
     List<String> all = new ArrayList<>(List.of(line.replace("K", key).split(" ")));
     all.addAll(List.of(more));
-    all.addAll(List.of("--endpoint", "localhost:" + coordinator.port()));
-    all.addAll(List.of("--ca", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--cert", "" + folder.resolve("wallet.pem")));
-    all.addAll(List.of("--key", "" + folder.resolve("wallet-key.pem")));
-    all.addAll(List.of("--trust", "" + folder.resolve("trust.json")));
-    all.addAll(List.of("--requester", "wallet"));
-    all.addAll(List.of("--requester-key", "" + folder.resolve("wallet-intents.pem")));
-    return Run.of(terminal, all.toArray(String[]::new));
+    return Run.ofWallet(terminal, folder.resolve("trust.json"), coordinator.port(), all);
   }
 
   private void assertShown(Signing command, Run run) {

@@ -8,8 +8,10 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Set;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Model.CommandSpec;
@@ -38,26 +40,22 @@ public final class Approval {
    * @throws CliException also if the payload is not what it claims to be
    */
   public void require(@Nullable CommandSpec spec, SigningIntent intent) {
-    IntentPrinting.show(Printing.err(spec), HEADING, intent);
-    ask(spec, ExitCode.NO, "nothing was signed");
+    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
   /** Of an intent to create a key. */
   public void require(@Nullable CommandSpec spec, KeyIntent intent) {
-    IntentPrinting.show(Printing.err(spec), HEADING, intent);
-    ask(spec, ExitCode.NO, "nothing was signed");
+    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
   /** Of an intent to refresh a key. */
   public void require(@Nullable CommandSpec spec, RefreshIntent intent) {
-    IntentPrinting.show(Printing.err(spec), HEADING, intent);
-    ask(spec, ExitCode.NO, "nothing was signed");
+    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
   /** Of an intent to reshare a key. */
   public void require(@Nullable CommandSpec spec, ReshareIntent intent) {
-    IntentPrinting.show(Printing.err(spec), HEADING, intent);
-    ask(spec, ExitCode.NO, "nothing was signed");
+    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
   /** Of an intent to cancel a request. */
@@ -68,6 +66,11 @@ public final class Approval {
         spec,
         ExitCode.UNAVAILABLE,
         "the request was not cancelled, and whether it was signed is not known");
+  }
+
+  private void require(@Nullable CommandSpec spec, Consumer<PrintWriter> show) {
+    show.accept(Printing.err(spec));
+    ask(spec, ExitCode.NO, "nothing was signed");
   }
 
   private void ask(@Nullable CommandSpec spec, int declined, String outcome) {

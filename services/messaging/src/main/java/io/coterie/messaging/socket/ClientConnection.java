@@ -37,9 +37,6 @@ import org.springframework.dao.DataAccessException;
 final class ClientConnection implements Presence.Subscriber {
   private static final Logger LOG = LoggerFactory.getLogger(ClientConnection.class);
 
-  private static final ApiResponse UNAVAILABLE =
-      ApiResponse.empty(503).withHeader("Retry-After", "2");
-
   /** Memory that a call in progress takes besides its message. */
   private static final int CALL_OVERHEAD = 1_024;
 
@@ -332,7 +329,7 @@ final class ClientConnection implements Presence.Subscriber {
       return;
     }
     if (!calls.begin()) {
-      reply(id, UNAVAILABLE);
+      reply(id, ApiServlet.UNAVAILABLE);
       return;
     }
     memory.take(bytes);
@@ -344,7 +341,7 @@ final class ClientConnection implements Presence.Subscriber {
       calls.runBlocking(() -> answer(id, request, bytes));
     } catch (RejectedExecutionException e) {
       memory.release(bytes);
-      reply(id, UNAVAILABLE);
+      reply(id, ApiServlet.UNAVAILABLE);
       calls.end();
       goAway();
     }

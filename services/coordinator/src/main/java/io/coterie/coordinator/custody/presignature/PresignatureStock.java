@@ -63,7 +63,8 @@ public final class PresignatureStock implements KeyObserver {
     /**
      * Whether the parties are busy.
      *
-     * @param signings being worked on
+     * @param signings being worked on, or sessions of signings that run: those of requests that
+     *     wait for presignatures do not
      */
     public boolean isBusy(int signings) {
       return signings >= yieldTo;
