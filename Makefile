@@ -60,7 +60,7 @@ build/signal-client: services/messaging-compat/node/package-lock.json
 	  ../../../$(STEP) signal-client npm ci --prefix services/messaging-compat/node --no-audit --no-fund
 	@touch $@
 
-bin/coterie: build/classpath .ci/wrapper .ci/OldClasses.java
+bin/coterie: build/classpath .ci/wrapper .ci/CacheableJars.java
 	@.ci/wrapper
 
 bin/circuit: $(shell find services/mpc-core/circuits -name target -prune -o -type f -print) services/mpc-core/Cargo.lock

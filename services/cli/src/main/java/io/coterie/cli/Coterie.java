@@ -14,6 +14,8 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.cli.trust.TrustCommand;
+import java.lang.reflect.AnnotatedElement;
+import java.lang.reflect.Method;
 import java.util.List;
 import java.util.Set;
 import java.util.logging.LogManager;
@@ -97,7 +99,8 @@ public final class Coterie implements Terminal.Holder {
     if (connects(commands)) {
       Preparation.begin();
     }
-    return commandLine(Terminal.OF_PROCESS, commands).execute(args);
+    String part = args.length < 2 ? "" : args[1];
+    return commandLine(Terminal.OF_PROCESS, commands, part).execute(args);
   }
 
   /**
@@ -116,7 +119,7 @@ public final class Coterie implements Terminal.Holder {
   }
 
   static CommandLine commandLine(Terminal terminal) {
-    return commandLine(terminal, COMMANDS);
+    return commandLine(terminal, COMMANDS, "");
   }
 
   /**
@@ -137,14 +140,29 @@ public final class Coterie implements Terminal.Holder {
     return commands.size() == 1 && CONNECTED.containsAll(commands);
   }
 
-  private static boolean isNamed(Class<?> command, String name) {
+  /** The same for the commands of a command: the named one, or all if none is. */
+  static List<Method> parts(Class<?> command, String name) {
+    List<Method> all = CommandLine.getCommandMethods(command, null);
+    List<Method> named = all.stream().filter(part -> isNamed(part, name)).toList();
+    return named.isEmpty() ? all : named;
+  }
+
+  private static boolean isNamed(AnnotatedElement command, String name) {
     Command declared = command.getAnnotation(Command.class);
     return declared.name().equals(name) || List.of(declared.aliases()).contains(name);
   }
 
-  private static CommandLine commandLine(Terminal terminal, List<Class<?>> commands) {
+  /**
+   * @param part what the arguments name after the command
+   */
+  private static CommandLine commandLine(Terminal terminal, List<Class<?>> commands, String part) {
     CommandLine line = new CommandLine(new Coterie(terminal));
-    commands.forEach(line::addSubcommand);
+    for (Class<?> command : commands) {
+      CommandLine added = new CommandLine(command);
+      // Their classes ask picocli for none of their methods, as it would read all of them.
+      parts(command, part).forEach(added::addSubcommand);
+      line.addSubcommand(added);
+    }
     Profile.describeApart(line);
     line.setCaseInsensitiveEnumValuesAllowed(true);
     line.setParameterExceptionHandler(Coterie::wrongCommandLine);

@@ -2,6 +2,8 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.cli.key.KeysCommand;
+import java.lang.reflect.Method;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -28,6 +30,25 @@ class CommandsTest {
         assertThat(Coterie.commands(alias)).containsExactly(command);
       }
     }
+  }
+
+  @Test
+  void a_command_of_a_command_is_made_alone_by_each_of_its_names() {
+    int checked = 0;
+    for (Class<?> command : all()) {
+      for (Method part : Coterie.parts(command, "")) {
+        Command declared = part.getAnnotation(Command.class);
+        assertThat(Coterie.parts(command, declared.name())).containsExactly(part);
+        for (String alias : declared.aliases()) {
+          assertThat(Coterie.parts(command, alias)).containsExactly(part);
+        }
+        checked++;
+      }
+    }
+    assertThat(checked).isGreaterThan(14);
+    assertThat(Coterie.parts(KeysCommand.class, "--help"))
+        .isEqualTo(Coterie.parts(KeysCommand.class, "lst"))
+        .hasSizeGreaterThan(5);
   }
 
   @ParameterizedTest

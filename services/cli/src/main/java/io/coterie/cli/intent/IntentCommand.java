@@ -35,6 +35,7 @@ import picocli.CommandLine.Spec;
 /** {@code coterie intent} makes and reads intents without the installation. */
 @Command(
     name = "intent",
+    addMethodSubcommands = false,
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
     description = "Make a requester's key pair, sign intents offline, show them.")

@@ -42,6 +42,7 @@ import picocli.CommandLine.Spec;
 /** {@code coterie keys}. */
 @Command(
     name = "keys",
+    addMethodSubcommands = false,
     aliases = "key",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",

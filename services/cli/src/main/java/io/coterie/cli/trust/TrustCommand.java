@@ -34,6 +34,7 @@ import picocli.CommandLine.Spec;
 /** {@code coterie trust}: makes, signs and shows the trust file. It needs no installation. */
 @Command(
     name = "trust",
+    addMethodSubcommands = false,
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
     description =

@@ -1,4 +1,6 @@
 import java.io.BufferedOutputStream;
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
 import java.io.InputStream;
@@ -19,15 +21,17 @@ import java.util.Collections;
 import java.util.List;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
+import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /**
- * {@code CLASSPATH FOLDER}: prints the class path with copies, in the folder, of those jars that have classes of before
- * Java 6. The JVM puts no such class into its cache, and verifies each at every start by inference. A copy has the same
- * code with the stack maps of Java 8, so that verification is as strict, and done when the cache is made.
+ * {@code CLASSPATH FOLDER}: prints the class path with copies, in the folder, of the jars that have classes which the JVM
+ * puts into no cache. Classes of before Java 6 it verifies at every start by inference: a copy has the same code with the
+ * stack maps of Java 8, so that verification is as strict, and done when the cache is made. Classes of signed jars it
+ * hashes at every start: a copy has no signature, as the build has compared the jar's hash with the committed one.
  */
-final class OldClasses {
+final class CacheableJars {
   private static final int MAGIC_AND_VERSION = 8;
   private static final int FIRST_WITH_STACK_MAPS = ClassFile.JAVA_6_VERSION;
 
@@ -47,10 +51,21 @@ final class OldClasses {
                   ClassHierarchyResolver.ofResourceParsing(types).orElse(ClassHierarchyResolver.defaultResolver())));
       for (String jar : jars) {
         Path copy = folder.resolve(Path.of(jar).getFileName());
-        result.add(hasOldClasses(jar) ? copy(classFile, jar, copy).toString() : jar);
+        result.add(isSigned(jar) || hasOldClasses(jar) ? copy(classFile, jar, copy).toString() : jar);
       }
     }
     System.out.println(String.join(File.pathSeparator, result));
+  }
+
+  private static boolean isSigned(String jar) throws IOException {
+    try (JarFile file = new JarFile(jar, false)) {
+      return Collections.list(file.entries()).stream().anyMatch(entry -> isOfSignature(entry.getName()));
+    }
+  }
+
+  /** A file of the signature itself. The manifest has a hash of each class too, beside the attributes of the jar. */
+  private static boolean isOfSignature(String name) {
+    return name.matches("META-INF/[^/]+\\.(SF|RSA|DSA|EC)");
   }
 
   private static boolean hasOldClasses(String jar) throws IOException {
@@ -77,12 +92,18 @@ final class OldClasses {
         OutputStream file = new BufferedOutputStream(Files.newOutputStream(copy));
         ZipOutputStream out = new ZipOutputStream(file)) {
       for (JarEntry entry : Collections.list(in.entries())) {
+        if (isOfSignature(entry.getName())) {
+          continue;
+        }
         byte[] content;
         try (InputStream from = in.getInputStream(entry)) {
           content = from.readAllBytes();
         }
         if (entry.getName().endsWith(".class") && isOld(content)) {
           content = withStackMaps(classFile, classFile.parse(content));
+        }
+        if (entry.getName().equals(JarFile.MANIFEST_NAME)) {
+          content = withoutHashes(content);
         }
         ZipEntry to = new ZipEntry(entry.getName());
         to.setTime(entry.getTime());
@@ -92,6 +113,14 @@ final class OldClasses {
       }
     }
     return copy;
+  }
+
+  private static byte[] withoutHashes(byte[] manifest) throws IOException {
+    Manifest attributes = new Manifest(new ByteArrayInputStream(manifest));
+    attributes.getEntries().clear();
+    ByteArrayOutputStream written = new ByteArrayOutputStream();
+    attributes.write(written);
+    return written.toByteArray();
   }
 
   private static byte[] withStackMaps(ClassFile classFile, ClassModel old) {
