@@ -623,8 +623,12 @@ class EcdsaTest {
     i.network.tap((_, _, body) -> body);
 
     for (int[] others : new int[][] {{1, 3}, {2, 3}}) {
-      SessionId second = i.coordinator.give(order(intent, ByteString.EMPTY, others));
-      Refused refused = refused(others[0] == 1 ? "alpha" : "bravo", second);
+      Member bound = i.network.roster().byPartyId(others[0]).orElseThrow();
+      // Not to the third: that one declines the second of these, and so may end it here unjudged.
+      SessionId second =
+          i.coordinator.giveBytes(
+              order(intent, ByteString.EMPTY, others).toByteString(), List.of(bound));
+      Refused refused = refused(bound.name(), second);
       assertThat(refused.getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
       assertThat(refused.getBoundOrder())
           .isEqualTo(order.toBuilder().clearSignedIntent().build().toByteString());

@@ -220,8 +220,13 @@ public final class OperatorRequests {
     try {
       for (Path file : inOrder()) {
         Request request = read(file);
-        if (request != null && subjects.add(request.subject()) && taken.add(file)) {
+        if (request == null || !subjects.add(request.subject()) || !taken.add(file)) {
+          continue;
+        }
+        if (Files.exists(file, LinkOption.NOFOLLOW_LINKS)) {
           action.apply(request).whenComplete((done, failure) -> done(file, done, failure));
+        } else {
+          taken.remove(file); // It was done between being read and being taken.
         }
       }
     } catch (IOException e) {

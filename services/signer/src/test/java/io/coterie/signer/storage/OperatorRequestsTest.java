@@ -31,6 +31,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -354,6 +356,42 @@ class OperatorRequestsTest {
           return CompletableFuture.completedFuture("done");
         });
     assertThat(asked).containsExactly("first", "another", "first", "second");
+    assertThat(isDone()).isTrue();
+  }
+
+  /** Each looks through the folder while requests that it has read are being done by the other. */
+  @Test
+  void a_request_is_done_once_however_many_look_at_once() throws Exception {
+    OperatorRequests requests = new OperatorRequests(folder);
+    List<String> made = new ArrayList<>();
+    for (int number = 1; number <= 200; number++) {
+      made.add("time " + number);
+      requests.ask(new Request(Kind.HOLD, "keys/k" + number, "time " + number));
+    }
+    List<String> done = new CopyOnWriteArrayList<>();
+    AtomicInteger failures = new AtomicInteger();
+    Runnable looking =
+        () -> {
+          while (done.size() < made.size()) {
+            requests.perform(
+                request -> {
+                  done.add(request.reason());
+                  return CompletableFuture.completedFuture("done");
+                });
+          }
+        };
+    List<Thread> lookers = new ArrayList<>();
+    for (int thread = 0; thread < 4; thread++) {
+      Thread looker = Thread.ofPlatform().unstarted(looking);
+      looker.setUncaughtExceptionHandler((_, _) -> failures.incrementAndGet());
+      looker.start();
+      lookers.add(looker);
+    }
+    for (Thread looker : lookers) {
+      looker.join();
+    }
+    assertThat(failures).hasValue(0);
+    assertThat(done).containsExactlyInAnyOrderElementsOf(made);
     assertThat(isDone()).isTrue();
   }
 
