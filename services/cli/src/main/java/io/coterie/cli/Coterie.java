@@ -153,7 +153,7 @@ public final class Coterie implements Terminal.Holder {
   }
 
   /**
-   * @param part what the arguments name after the command
+   * @param part the word after the command
    */
   private static CommandLine commandLine(Terminal terminal, List<Class<?>> commands, String part) {
     CommandLine line = new CommandLine(new Coterie(terminal));
