@@ -158,6 +158,20 @@ for (const name of ["messaging", "coordinator", "edge"]) {
   });
 }
 
+for (const name of ["messaging", "edge"]) {
+  test(`${name}: a load balancer leaves clients their addresses`, () => {
+    const policy = (service) =>
+      render(name, { service })
+        .filter((object) => object.kind === "Service")
+        .map((object) => object.spec.externalTrafficPolicy);
+    assert.deepEqual(policy({ type: "ClusterIP" }), [undefined]);
+    assert.deepEqual(policy({ type: "LoadBalancer" }), [undefined, "Local"]);
+    assert.deepEqual(policy({ type: "NodePort" }), [undefined, "Cluster"]);
+    assert.deepEqual(policy({ type: "NodePort", externalTrafficPolicy: "Local" }), [undefined, "Local"]);
+    refused(name, { ...minimal[name], service: { externalTrafficPolicy: "local" } }, /externalTrafficPolicy/);
+  });
+}
+
 test("the runbooks' and notes' upgrades take the new chart's defaults", () => {
   const texts = ["docs/runbooks", "deploy/helm"].flatMap((folder) =>
     readdirSync(path.join(root, folder), { recursive: true })
@@ -463,9 +477,8 @@ test("each authority is believed for one purpose", () => {
     assert.deepEqual(shown(downstream(name)), ["edge-tls", "tls.crt"]);
   }
   for (const name of ["coordinator", "messaging"]) assert.deepEqual(believed(upstream(name)), ["edge-tls", "ca.crt"]);
-  assert.deepEqual(shown(upstream("coordinator")), ["edge-client-tls", "tls.crt"]);
-  // Messaging sees no certificate, and no header about one.
-  assert.equal(upstream("messaging").common_tls_context.tls_certificates, undefined);
+  for (const name of ["coordinator", "messaging"]) assert.deepEqual(shown(upstream(name)), ["edge-client-tls", "tls.crt"]);
+  // Messaging sees the edge's own certificate, and no header about a party's.
   const manager = envoy.listeners.find((listener) => listener.name === "parties").filter_chains[0].filters[0];
   assert.equal(manager.typed_config.forward_client_cert_details, undefined);
 
@@ -474,6 +487,11 @@ test("each authority is believed for one purpose", () => {
   assert.deepEqual(secretOf(coordinator, tls["client-ca"]), ["clients-ca", "ca.crt"]);
   assert.deepEqual(secretOf(coordinator, tls.certificate), ["coordinator-tls", "tls.crt"]);
   assert.deepEqual(secretOf(coordinator, channel.ca), ["coordinator-tls", "ca.crt"]);
+
+  const messaging = render("messaging");
+  const own = parse(one(messaging, "ConfigMap").data["config.yaml"]).coterie.messaging;
+  assert.deepEqual(secretOf(messaging, own["trusted-edge"].authority), ["clients-ca", "ca.crt"]);
+  assert.deepEqual(secretOf(messaging, own.tls.certificate), ["messaging-tls", "tls.crt"]);
 
   const signer = render("signer");
   const config = parse(one(signer, "ConfigMap").data["config.yaml"]);
@@ -488,8 +506,46 @@ test("each authority is believed for one purpose", () => {
   for (const value of ["clientSecret", "clientsCaSecret", "partiesCaSecret"]) {
     refused("edge", { tls: { [value]: "" } }, new RegExp(value));
   }
-  refused("coordinator", { ...minimal.coordinator, tls: { clientsCaSecret: "" } }, /clientsCaSecret/);
+  for (const chart of ["coordinator", "messaging"]) {
+    refused(chart, { ...minimal[chart], tls: { clientsCaSecret: "" } }, /clientsCaSecret/);
+  }
   refused("signer", { ...minimal.signer, channel: { ...minimal.signer.channel, tlsSecret: "" } }, /tlsSecret/);
+});
+
+test("edge and messaging: where clients are is said by the edge and by nobody else", () => {
+  const { listeners } = parse(one(render("edge"), "ConfigMap").data["envoy.yaml"]).static_resources;
+  const manager = (name) =>
+    listeners.find((listener) => listener.name === name).filter_chains[0].filters[0].typed_config;
+  const header = "x-coterie-client-address";
+  const parties = manager("parties");
+  assert.deepEqual(
+    parties.early_header_mutation_extensions.map((extension) => extension.typed_config.mutations),
+    [[{ remove: header }]],
+  );
+  for (const host of parties.route_config.virtual_hosts) {
+    assert.deepEqual(host.request_headers_to_add, [
+      {
+        header: { key: header, value: "%DOWNSTREAM_REMOTE_ADDRESS_WITHOUT_PORT%" },
+        append_action: "OVERWRITE_IF_EXISTS_OR_ADD",
+      },
+    ]);
+  }
+  assert.equal(parties.use_remote_address, true);
+  assert.equal(parties.xff_num_trusted_hops, undefined);
+
+  const edgeOf = (values) => {
+    const objects = render("messaging", { ...minimal.messaging, ...values });
+    const { volumes } = workload(objects).spec.template.spec;
+    const mounted = volumes.some((volume) => volume.secret?.secretName === "clients-ca");
+    const believed = parse(one(objects, "ConfigMap").data["config.yaml"]).coterie.messaging["trusted-edge"];
+    return [believed?.names, mounted];
+  };
+  assert.deepEqual(edgeOf({}), [["dns:edge"], true]);
+  assert.deepEqual(edgeOf({ edges: ["dns:proxy"] }), [["dns:proxy"], true]);
+  assert.deepEqual(edgeOf({ edges: [] }), [undefined, false]);
+  for (const edges of [["edge"], ["ip:10.0.0.1"], "dns:edge"]) {
+    refused("messaging", { ...minimal.messaging, edges }, /edges/);
+  }
 });
 
 test("edge: names and limits are those of the values, and Envoy takes the file", (context) => {

@@ -210,6 +210,10 @@ metadata:
   {{- end }}
 spec:
   type: {{ $values.type }}
+  {{- if hasKey $values "externalTrafficPolicy" }}
+  {{- $keepsAddresses := eq $values.type "LoadBalancer" | ternary "Local" "Cluster" }}
+  externalTrafficPolicy: {{ $values.externalTrafficPolicy | default $keepsAddresses }}
+  {{- end }}
   selector:
     {{- include "coterie.selectorLabels" .root | nindent 4 }}
   ports:

@@ -15,6 +15,7 @@ import io.coterie.acceptance.cluster.Members;
 import io.coterie.acceptance.cluster.Metrics;
 import io.coterie.acceptance.cluster.OutsideVerifier;
 import io.coterie.acceptance.cluster.WalletBackend;
+import io.coterie.messaging.socket.TrustedEdge;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.Key;
@@ -78,6 +79,9 @@ class EdgeTest {
 
   private static final int A_SECOND = 10;
 
+  /** New WebSockets of an address at messaging: more than all tests need together. */
+  private static final int SOCKETS = 100;
+
   /** For everything that should be answered at once, by a machine that has other things to do. */
   private static final Duration PATIENCE = Duration.ofSeconds(60);
 
@@ -97,6 +101,8 @@ class EdgeTest {
             .threshold(2)
             .folder(Path.of("target", "cluster-edge"))
             .edge(new Edge.Plan(ProjectRoot.PATH, A_SECOND, BURST))
+            .setting(
+                Cluster.MESSAGING_NAME, "--coterie.messaging.rates.connections=" + SOCKETS + "/1")
             .progress(line -> System.out.println("progress: edge: " + line))
             .start();
     edge = cluster.edge().orElseThrow();
@@ -474,29 +480,33 @@ class EdgeTest {
   /** All parties show the same certificate; their addresses tell them apart. */
   @Test
   void anAddressThatCallsTheListenerOfPartiesTooOftenIsRefusedAndOthersAreNot() throws Exception {
-    SSLContext tls = new InsistentClient(cluster.ca(), leaf("parties")).tls();
-    HttpRequest request =
-        HttpRequest.newBuilder(edge.parties().resolve("/v1/keepalive")).timeout(PATIENCE).build();
-    try (HttpClient often =
-            HttpClient.newBuilder()
-                .sslContext(tls)
-                .localAddress(InetAddress.ofLiteral("127.0.0.2"))
-                .build();
-        HttpClient other = HttpClient.newBuilder().sslContext(tls).build()) {
-      boolean refused = false;
-      long end = System.nanoTime() + PATIENCE.toNanos();
-      while (!refused && System.nanoTime() < end) {
-        List<Future<HttpResponse<Void>>> answers = new ArrayList<>();
-        for (int i = 0; i < 300; i++) {
-          answers.add(often.sendAsync(request, HttpResponse.BodyHandlers.discarding()));
-        }
-        for (Future<HttpResponse<Void>> answer : answers) {
-          refused |= answer.get().statusCode() == 429;
-        }
+    try (AddressedParty often = party("127.0.0.2");
+        AddressedParty other = party("127.0.0.3")) {
+      assertThat(often.isRefusedOnceItCallsTooOften("/v1/keepalive")).isTrue();
+      assertThat(other.status("/v1/keepalive")).isEqualTo(200);
+    }
+  }
+
+  /** At the edge's listener of parties, with their certificate. */
+  private static AddressedParty party(String address) {
+    return new AddressedParty(address, cluster.ca().tls(leaf("parties")), edge.parties());
+  }
+
+  @Test
+  void messagingHearsFromTheEdgeAndFromNobodyElseWhereAPartyIs() {
+    URI messaging = URI.create("https://localhost:" + cluster.messagingPort());
+    try (AddressedParty often = party("127.0.0.4");
+        AddressedParty other = party("127.0.0.5");
+        AddressedParty direct = new AddressedParty("127.0.0.6", cluster.ca().tls(), messaging)) {
+      AddressedParty.Answer answer = often.connect();
+      for (int i = 0; i < 2 * SOCKETS && answer.status() == 101; i++) {
+        answer = often.connect(TrustedEdge.HEADER, "192.0.2." + i);
       }
-      assertThat(refused).isTrue();
-      assertThat(other.send(request, HttpResponse.BodyHandlers.discarding()).statusCode())
-          .isEqualTo(200);
+      assertThat(answer.status()).isEqualTo(429);
+      assertThat(answer.saysWhenToRetry()).as("messaging does, the edge does not").isTrue();
+      for (AddressedParty party : List.of(other, direct)) {
+        assertThat(party.connect(TrustedEdge.HEADER, "127.0.0.4").status()).isEqualTo(101);
+      }
     }
   }
 

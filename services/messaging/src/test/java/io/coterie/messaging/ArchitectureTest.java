@@ -26,6 +26,7 @@ class ArchitectureTest {
                       DescribedPredicate.not(
                           resideInAnyPackage(
                               "io.coterie.messaging..",
+                              "io.coterie.platform.certificate..",
                               "io.coterie.platform.telemetry..",
                               "io.coterie.platform.management..",
                               "io.coterie.proto.signal.."))));

@@ -37,6 +37,7 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Function;
 import java.util.function.IntSupplier;
+import javax.net.ssl.SSLContext;
 import org.signal.libsignal.protocol.IdentityKeyPair;
 import org.signal.libsignal.protocol.ecc.ECKeyPair;
 import org.signal.libsignal.protocol.kem.KEMKeyPair;
@@ -55,27 +56,45 @@ public final class TestClient {
   private final IntSupplier port;
   private final HttpClient http;
 
+  /** That its requests have, names and values by turns. */
+  private final List<String> ownHeaders;
+
   public TestClient(TestService service) {
     this(service, service::port);
   }
 
   /** Speaks to a replica of the service that listens elsewhere. */
   public TestClient(TestService service, IntSupplier port) {
-    this(service, port, HttpClient.newBuilder().sslContext(service.trust()).build());
+    this(service, port, HttpClient.newBuilder().sslContext(service.trust()).build(), List.of());
   }
 
-  private TestClient(TestService service, IntSupplier port, HttpClient http) {
+  private TestClient(
+      TestService service, IntSupplier port, HttpClient http, List<String> ownHeaders) {
     this.service = service;
     this.port = port;
     this.http = http;
+    this.ownHeaders = ownHeaders;
   }
 
   /** The same client at another address of this machine. */
   public TestClient at(InetAddress address) {
+    return at(address, service.trust());
+  }
+
+  /** The same client at another address of this machine, with a certificate perhaps. */
+  public TestClient at(InetAddress address, SSLContext tls) {
     return new TestClient(
         service,
         port,
-        HttpClient.newBuilder().sslContext(service.trust()).localAddress(address).build());
+        HttpClient.newBuilder().sslContext(tls).localAddress(address).build(),
+        ownHeaders);
+  }
+
+  /** The same client, over the same connections, whose requests have further headers. */
+  public TestClient saying(String... headers) {
+    List<String> all = new ArrayList<>(ownHeaders);
+    all.addAll(List.of(headers));
+    return new TestClient(service, port, http, all);
   }
 
   URI uri(String path) {
@@ -271,6 +290,9 @@ public final class TestClient {
       HttpRequest.Builder request =
           HttpRequest.newBuilder(uri(path)).timeout(PATIENCE).method(verb, publisher.apply(body));
       headers.forEach(request::header);
+      for (int i = 0; i < ownHeaders.size(); i += 2) {
+        request.header(ownHeaders.get(i), ownHeaders.get(i + 1));
+      }
       if (authorization != null && !headers.containsKey("Authorization")) {
         request.header("Authorization", authorization);
       }
@@ -323,6 +345,9 @@ public final class TestClient {
       WebSocket.Builder builder = http.newWebSocketBuilder().connectTimeout(PATIENCE);
       if (authorization != null) {
         builder.header("Authorization", authorization);
+      }
+      for (int i = 0; i < ownHeaders.size(); i += 2) {
+        builder.header(ownHeaders.get(i), ownHeaders.get(i + 1));
       }
       this.socket = builder.buildAsync(socketUri(), new Listener()).join();
     }

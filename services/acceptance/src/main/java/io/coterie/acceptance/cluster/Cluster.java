@@ -116,7 +116,7 @@ public final class Cluster implements AutoCloseable {
         service(
             MESSAGING_NAME,
             MESSAGING,
-            settings.messaging(messagingPort, ports.get(2), database),
+            settings.messaging(messagingPort, ports.get(2), database, edge != null),
             ports.get(2),
             http);
     for (int replica = 0; replica < plan.coordinators; replica++) {

@@ -96,7 +96,12 @@ public final class Settings {
     }
   }
 
-  List<String> messaging(int port, int managementPort, Database database) {
+  /**
+   * Those of messaging.
+   *
+   * @param behindEdge whether it believes the edge when that says where its clients are
+   */
+  List<String> messaging(int port, int managementPort, Database database, boolean behindEdge) {
     InstallationCa.Leaf tls = certificate("messaging");
     StringBuilder text =
         new StringBuilder(
@@ -124,6 +129,15 @@ public final class Settings {
                 .append(
                     "        token-sha256: \"%s\"\n"
                         .formatted(sha256(Base64.getDecoder().decode(read(enrolment.token()))))));
+    if (behindEdge) {
+      text.append(
+          """
+              trusted-edge:
+                authority: %s
+                names: ["dns:%s"]
+          """
+              .formatted(ca.clientsFile(), Edge.NAME));
+    }
     text.append(
         """
         spring:

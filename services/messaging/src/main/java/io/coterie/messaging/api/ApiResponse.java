@@ -1,5 +1,6 @@
 package io.coterie.messaging.api;
 
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -14,6 +15,12 @@ public record ApiResponse(int status, byte[] body, Map<String, String> headers) 
 
   public static ApiResponse empty(int status) {
     return new ApiResponse(status, EMPTY, Map.of());
+  }
+
+  /** An answer that says when to come back, at least a second later. */
+  public static ApiResponse retryLater(int status, Duration wait) {
+    long seconds = Math.max(1, (wait.toMillis() + 999) / 1000);
+    return empty(status).withHeader("Retry-After", Long.toString(seconds));
   }
 
   public static ApiResponse ok() {

@@ -101,8 +101,8 @@ public final class Dispatcher {
             : failure;
     return switch (cause) {
       case ApiException e -> e.response();
-      case RateLimitedException e -> retryLater(429, e.retryAfter());
-      case QueueFullException e -> retryLater(429, QUEUE_FULL_RETRY);
+      case RateLimitedException e -> ApiResponse.retryLater(429, e.retryAfter());
+      case QueueFullException e -> ApiResponse.retryLater(429, QUEUE_FULL_RETRY);
       case CannotCreateTransactionException e -> unavailable(e);
       case TransactionSystemException e -> unavailable(e);
       case DataAccessResourceFailureException e -> unavailable(e);
@@ -116,16 +116,11 @@ public final class Dispatcher {
 
   private static ApiResponse unavailable(RuntimeException cause) {
     LOG.warn("the database does not answer, so a call is refused", cause);
-    return retryLater(503, UNAVAILABLE_RETRY);
+    return ApiResponse.retryLater(503, UNAVAILABLE_RETRY);
   }
 
   private static String template(@Nullable Match match) {
     return match == null ? UNKNOWN_ROUTE : match.route().template();
-  }
-
-  private static ApiResponse retryLater(int status, Duration wait) {
-    long seconds = Math.max(1, (wait.toMillis() + 999) / 1000);
-    return ApiResponse.empty(status).withHeader("Retry-After", Long.toString(seconds));
   }
 
   private ApiResponse noRoute(ApiRequest request) {

@@ -29,6 +29,7 @@ import io.coterie.messaging.socket.ApiServlet;
 import io.coterie.messaging.socket.ConnectionWork;
 import io.coterie.messaging.socket.Connections;
 import io.coterie.messaging.socket.FairProtocol;
+import io.coterie.messaging.socket.TrustedEdge;
 import io.coterie.messaging.storage.PostgresAccountStore;
 import io.coterie.messaging.storage.PostgresMessageQueue;
 import io.coterie.messaging.storage.PostgresPreKeyStore;
@@ -39,6 +40,7 @@ import io.micrometer.core.instrument.config.MeterFilter;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 import org.springframework.boot.autoconfigure.EnableAutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
@@ -48,6 +50,7 @@ import org.springframework.boot.health.contributor.Health;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.tomcat.TomcatProtocolHandlerCustomizer;
 import org.springframework.boot.tomcat.servlet.TomcatServletWebServerFactory;
+import org.springframework.boot.web.server.Ssl;
 import org.springframework.boot.web.server.WebServerFactoryCustomizer;
 import org.springframework.boot.web.servlet.ServletRegistrationBean;
 import org.springframework.context.annotation.Bean;
@@ -274,13 +277,24 @@ public class MessagingConfiguration {
   @Bean
   ConnectionWork connectionWork(
       MessagingProperties properties, Ticker ticker, MessagingMetrics metrics) {
-    return new ConnectionWork(properties.limits(), properties.rates(), ticker, metrics);
+    MessagingProperties.@Nullable Edge edge = properties.trustedEdge();
+    return new ConnectionWork(
+        properties.limits(),
+        properties.rates(),
+        edge == null ? null : new TrustedEdge(edge.names()),
+        ticker,
+        metrics);
   }
 
   @Bean
-  WebServerFactoryCustomizer<TomcatServletWebServerFactory> fairConnections(ConnectionWork work) {
+  WebServerFactoryCustomizer<TomcatServletWebServerFactory> fairConnections(
+      ConnectionWork work, MessagingProperties properties) {
     TomcatProtocolHandlerCustomizer<FairProtocol> serve = protocol -> protocol.serve(work);
     return factory -> {
+      if (properties.trustedEdge() != null) {
+        // Others need not show a certificate.
+        Objects.requireNonNull(factory.getSsl()).setClientAuth(Ssl.ClientAuth.WANT);
+      }
       factory.setProtocol(FairProtocol.class.getName());
       factory.addProtocolHandlerCustomizers(serve);
     };

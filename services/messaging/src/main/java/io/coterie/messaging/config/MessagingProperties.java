@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 import org.springframework.boot.context.properties.ConfigurationProperties;
 import org.springframework.boot.context.properties.bind.DefaultValue;
@@ -18,6 +19,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  *
  * @param tls certificates of the public and the management port
  * @param certificates keys that sign sender certificates
+ * @param trustedEdge the proxy that is believed when it says where its clients are; none if it is
+ *     missing
  * @param enrolments one-time tokens with which numbers may register
  * @param redis through which several replicas share online messages and presence; if it is missing,
  *     there must be one replica
@@ -30,6 +33,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 public record MessagingProperties(
     Tls tls,
     Certificates certificates,
+    @Nullable Edge trustedEdge,
     @DefaultValue List<Enrolment> enrolments,
     @Nullable Redis redis,
     @DefaultValue Metrics metrics,
@@ -51,6 +55,22 @@ public record MessagingProperties(
     public Tls {
       requirePresent(certificate, "tls.certificate");
       requirePresent(privateKey, "tls.private-key");
+    }
+  }
+
+  /**
+   * The edge, which names its clients' addresses in {@code x-coterie-client-address}.
+   *
+   * @param authority PEM file with the authorities of its client certificate, which it shows to
+   *     this service
+   * @param names of that certificate, written {@code subject:CN=...}, {@code dns:...} or {@code
+   *     uri:...}
+   */
+  public record Edge(Path authority, Set<String> names) {
+    public Edge {
+      requirePresent(authority, "trusted-edge.authority");
+      requirePresent(names, "trusted-edge.names");
+      names = Set.copyOf(names);
     }
   }
 

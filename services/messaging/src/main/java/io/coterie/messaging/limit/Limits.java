@@ -30,7 +30,7 @@ import org.springframework.util.unit.DataSize;
  * @param connections most WebSockets at once; anonymous ones get at most half. Each needs some 130
  *     kB
  * @param requests most connections at once that are not WebSockets: they are in their handshake, or
- *     make calls over HTTP
+ *     make calls over HTTP; half of these places are the trusted edge's if there is one
  * @param cachedAccounts most accounts kept in memory, of some 1 kB each, and as many identifiers
  *     that are known to have none
  * @param drain how long requests in progress may take to end at shutdown

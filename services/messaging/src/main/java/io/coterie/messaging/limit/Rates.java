@@ -6,7 +6,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
 /**
  * Rates as {@code burst/perSecond}. The defaults let parties run many protocol rounds a second.
  *
- * @param connections new connections, for each address (of IPv6 its /64)
+ * @param connections new connections, for each address (of IPv6 its /64); of a client behind the
+ *     trusted edge new WebSockets
  * @param registration attempts to register a number, for each requester
  * @param preKeys fetches of a target's prekeys, for each requester: an account, or the address of a
  *     client without credentials

@@ -1,12 +1,11 @@
 package io.coterie.messaging.limit;
 
-import io.coterie.messaging.account.Accounts.Authenticated;
 import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.UUID;
-import org.jspecify.annotations.Nullable;
 
 /** The source whose share of the service a request or a connection uses up. */
 public sealed interface Source {
@@ -24,22 +23,27 @@ public sealed interface Source {
   /** Bytes of an IPv6 address that name a network. */
   int IPV6_NETWORK_BYTES = 8;
 
-  /**
-   * @param who null for a client without credentials
-   * @param address of the client, as text
-   */
-  static Source of(@Nullable Authenticated who, String address) {
-    return who == null ? new OfNetwork(network(address)) : new OfAccount(who.account().aci());
+  /** Everybody without credentials at an address; empty if the text is not one. */
+  static Optional<Source> ofLiteral(String address) {
+    try {
+      InetAddress literal = InetAddress.ofLiteral(address);
+      return Optional.of(
+          new OfNetwork(
+              literal instanceof Inet6Address six
+                  ? HexFormat.of().formatHex(Arrays.copyOf(six.getAddress(), IPV6_NETWORK_BYTES))
+                  : literal.getHostAddress()));
+    } catch (IllegalArgumentException e) {
+      return Optional.empty();
+    }
   }
 
-  private static String network(String address) {
-    try {
-      return InetAddress.ofLiteral(address) instanceof Inet6Address six
-          ? HexFormat.of().formatHex(Arrays.copyOf(six.getAddress(), IPV6_NETWORK_BYTES))
-          : address;
-    } catch (IllegalArgumentException e) {
-      // Not the address of a network, but of something that there is one of.
-      return address;
-    }
+  /**
+   * Everybody without credentials at the other end of a connection.
+   *
+   * @param address as the system names it; something else than an IP address names something that
+   *     there is one of
+   */
+  static Source ofRemote(String address) {
+    return ofLiteral(address).orElseGet(() -> new OfNetwork(address));
   }
 }

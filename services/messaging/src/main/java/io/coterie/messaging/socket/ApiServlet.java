@@ -7,6 +7,7 @@ import io.coterie.messaging.api.ApiException;
 import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.api.Dispatcher;
+import io.coterie.messaging.limit.RateLimit.RateLimitedException;
 import io.coterie.messaging.limit.Source;
 import jakarta.servlet.ServletException;
 import jakarta.servlet.http.HttpServlet;
@@ -58,18 +59,24 @@ public final class ApiServlet extends HttpServlet {
   @Override
   protected void service(HttpServletRequest request, HttpServletResponse response)
       throws ServletException, IOException {
-    if (SOCKET_PATHS.contains(request.getRequestURI())) {
-      upgrade(request, response);
-    } else {
-      reply(response, call(request));
+    Source network = work.begun(request);
+    try {
+      if (SOCKET_PATHS.contains(request.getRequestURI())) {
+        upgrade(request, response, network);
+      } else {
+        reply(response, call(request, network));
+      }
+    } finally {
+      if (response.getStatus() != HttpServletResponse.SC_SWITCHING_PROTOCOLS) {
+        work.ended(request);
+      }
     }
   }
 
-  private ApiResponse call(HttpServletRequest request) {
+  private ApiResponse call(HttpServletRequest request, Source source) {
     if (request.getContentLengthLong() > maxBodyBytes) {
       return ApiResponse.empty(413);
     }
-    Source source = Source.of(null, request.getRemoteAddr());
     String query = request.getQueryString();
     String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
     try (HttpBody body = connections.body(source, maxBodyBytes)) {
@@ -111,11 +118,17 @@ public final class ApiServlet extends HttpServlet {
     }
   }
 
-  private void upgrade(HttpServletRequest request, HttpServletResponse response)
+  private void upgrade(HttpServletRequest request, HttpServletResponse response, Source network)
       throws IOException, ServletException {
     if (!"websocket".equalsIgnoreCase(request.getHeader("Upgrade"))) {
       response.setHeader("Upgrade", "websocket");
       reply(response, ApiResponse.empty(426));
+      return;
+    }
+    try {
+      work.admitSocket(request, network);
+    } catch (RateLimitedException e) {
+      reply(response, ApiResponse.retryLater(429, e.retryAfter()));
       return;
     }
     Optional<String> authorization = Optional.ofNullable(request.getHeader("Authorization"));
@@ -136,7 +149,7 @@ public final class ApiServlet extends HttpServlet {
       reply(response, ApiResponse.empty(403));
       return;
     }
-    Source source = Source.of(who, request.getRemoteAddr());
+    Source source = who == null ? network : new Source.OfAccount(who.account().aci());
     Optional<ClientConnection> connection = connections.open(who, source);
     if (connection.isEmpty()) {
       reply(response, UNAVAILABLE);
@@ -156,7 +169,7 @@ public final class ApiServlet extends HttpServlet {
     if (response.getStatus() != HttpServletResponse.SC_SWITCHING_PROTOCOLS) {
       connection.get().abandoned();
     } else if (who != null) {
-      work.authenticated(request.getServletConnection().getConnectionId(), source);
+      work.authenticated(request, source);
     }
   }
 

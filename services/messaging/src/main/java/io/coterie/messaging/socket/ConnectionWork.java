@@ -2,14 +2,18 @@ package io.coterie.messaging.socket;
 
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.coterie.messaging.limit.Limits;
+import io.coterie.messaging.limit.RateLimit.RateLimitedException;
 import io.coterie.messaging.limit.Rates;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.telemetry.MessagingMetrics;
+import jakarta.servlet.http.HttpServletRequest;
 import java.nio.channels.SocketChannel;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The threads that work for connections. Handshakes, requests, frames of anonymous WebSockets and
@@ -47,8 +51,29 @@ public final class ConnectionWork implements AutoCloseable {
 
   private final AtomicInteger handshaking = new AtomicInteger();
 
-  public ConnectionWork(Limits limits, Rates rates, Ticker ticker, MessagingMetrics metrics) {
-    this.admission = new Admission<>(rates.connections(), limits.requests(), ticker, metrics);
+  private final @Nullable TrustedEdge edge;
+
+  /** The edge's connections, by the container's id. */
+  private final Map<String, Peer> ofEdge = new ConcurrentHashMap<>();
+
+  /**
+   * @param edge null if no proxy is believed; otherwise its connections have half of the places
+   */
+  public ConnectionWork(
+      Limits limits,
+      Rates rates,
+      @Nullable TrustedEdge edge,
+      Ticker ticker,
+      MessagingMetrics metrics) {
+    this.edge = edge;
+    int half = Math.max(1, limits.requests() / 2);
+    this.admission =
+        new Admission<>(
+            rates.connections(),
+            edge == null ? limits.requests() : Math.max(1, limits.requests() - half),
+            half,
+            ticker,
+            metrics);
     int connections = limits.connections() + limits.requests();
     this.requests = new FairExecutor("request", connections, connections, PATIENCE);
     metrics.handshakes(handshaking::get);
@@ -62,14 +87,76 @@ public final class ConnectionWork implements AutoCloseable {
     return admission;
   }
 
+  // ---- the edge ----
+
+  /** Whether the certificates of connections matter. */
+  boolean knowsEdge() {
+    return edge != null;
+  }
+
+  /**
+   * A connection has completed its handshake.
+   *
+   * @param certificates that it has shown and TLS has verified
+   * @return whether it may stay
+   */
+  Places.Outcome<SocketChannel> identified(
+      String connection, Peer peer, X509Certificate[] certificates) {
+    boolean isEdge = edge != null && edge.isShownBy(certificates);
+    if (isEdge) {
+      ofEdge.put(connection, peer);
+    }
+    return admission.identified(peer.network, peer.socket, isEdge);
+  }
+
+  /** A request begins: the source that it is of, if nobody proves an account. */
+  Source begun(HttpServletRequest request) {
+    @Nullable Peer peer = ofEdge.get(id(request));
+    if (peer == null) {
+      return Source.ofRemote(request.getRemoteAddr());
+    }
+    Source client = TrustedEdge.client(request.getHeaders(TrustedEdge.HEADER)).orElse(peer.network);
+    peer.speaksFor(client);
+    admission.serves(peer.socket, client);
+    return client;
+  }
+
+  /** The request has been answered, and its connection has not become a WebSocket. */
+  void ended(HttpServletRequest request) {
+    @Nullable Peer peer = ofEdge.get(id(request));
+    if (peer != null) {
+      peer.speaksFor(peer.network);
+      admission.rests(peer.socket);
+    }
+  }
+
+  /**
+   * A request asks for a WebSocket. One that comes by itself has been admitted as a connection; one
+   * that comes through the edge is admitted here.
+   *
+   * @throws RateLimitedException if the client has had too many
+   */
+  void admitSocket(HttpServletRequest request, Source client) {
+    if (ofEdge.containsKey(id(request))) {
+      admission.admitSocket(client);
+    }
+  }
+
+  private static String id(HttpServletRequest request) {
+    return request.getServletConnection().getConnectionId();
+  }
+
+  // ---- the threads ----
+
   /** The WebSocket of that connection belongs to an account. */
-  void authenticated(String connection, Source account) {
-    accounts.put(connection, account);
+  void authenticated(HttpServletRequest request, Source account) {
+    accounts.put(id(request), account);
   }
 
   /** The connection has ended. */
   void ended(String connection) {
     accounts.remove(connection);
+    ofEdge.remove(connection);
   }
 
   void handshakeBegun() {

@@ -103,7 +103,7 @@ public final class Connections implements SmartLifecycle {
 
   private void closed(ClientConnection connection) {
     open.remove(connection);
-    places(connection).release(connection.source(), connection);
+    places(connection).release(connection);
     if (!running && open.isEmpty()) {
       allClosed.release();
     }

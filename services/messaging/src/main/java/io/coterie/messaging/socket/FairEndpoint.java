@@ -6,15 +6,16 @@ import java.net.InetSocketAddress;
 import java.net.StandardSocketOptions;
 import java.nio.channels.SelectionKey;
 import java.nio.channels.SocketChannel;
+import java.security.cert.X509Certificate;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
-import java.util.concurrent.atomic.AtomicBoolean;
 import org.apache.coyote.Processor;
 import org.apache.tomcat.util.net.NioChannel;
 import org.apache.tomcat.util.net.NioEndpoint;
+import org.apache.tomcat.util.net.SSLSupport;
 import org.apache.tomcat.util.net.SocketBufferHandler;
 import org.apache.tomcat.util.net.SocketEvent;
 import org.apache.tomcat.util.net.SocketWrapperBase;
@@ -35,20 +36,6 @@ final class FairEndpoint extends NioEndpoint {
   private final Map<SocketChannel, Peer> peers = new ConcurrentHashMap<>();
   private @Nullable ConnectionWork work;
 
-  /** The other end of a connection. */
-  private static final class Peer {
-    final Source network;
-    final AtomicBoolean handshaking = new AtomicBoolean(true);
-    final AtomicBoolean hasPlace = new AtomicBoolean(true);
-
-    /** Whether a turn to read frames is to come. */
-    final AtomicBoolean hasTurn = new AtomicBoolean();
-
-    Peer(Source network) {
-      this.network = network;
-    }
-  }
-
   void serve(ConnectionWork toUse) {
     work = toUse;
   }
@@ -64,21 +51,17 @@ final class FairEndpoint extends NioEndpoint {
     Source network;
     try {
       InetSocketAddress address = (InetSocketAddress) socket.getRemoteAddress();
-      network = Source.of(null, address.getAddress().getHostAddress());
+      network = Source.ofRemote(address.getAddress().getHostAddress());
     } catch (IOException | RuntimeException e) {
       LOG.debug("a connection ended before it began", e);
       destroySocket(socket);
       return false;
     }
-    switch (work().admission().admit(network, socket)) {
-      case Places.Outcome.Admitted<SocketChannel>(Optional<SocketChannel> displaced) ->
-          displaced.map(connections::get).ifPresent(this::end);
-      case Places.Outcome.Refused<SocketChannel> refused -> {
-        refuse(socket);
-        return false;
-      }
+    if (!stays(work().admission().admit(network, socket))) {
+      refuse(socket);
+      return false;
     }
-    Peer peer = new Peer(network);
+    Peer peer = new Peer(socket, network);
     peers.put(socket, peer);
     work().handshakeBegun();
     if (!super.setSocketOptions(socket)) {
@@ -86,6 +69,17 @@ final class FairEndpoint extends NioEndpoint {
       return false;
     }
     return true;
+  }
+
+  /** Ends the connection that gives way to another, and says whether that other one may stay. */
+  private boolean stays(Places.Outcome<SocketChannel> outcome) {
+    return switch (outcome) {
+      case Places.Outcome.Admitted<SocketChannel>(Optional<SocketChannel> displaced) -> {
+        displaced.map(connections::get).ifPresent(this::end);
+        yield true;
+      }
+      case Places.Outcome.Refused<SocketChannel> refused -> false;
+    };
   }
 
   /** Resets the connection: neither end keeps anything of it. */
@@ -107,13 +101,7 @@ final class FairEndpoint extends NioEndpoint {
     Peer peer = peers.remove(socket);
     if (peer != null) {
       handshakeEnded(peer);
-      releasePlace(peer, socket);
-    }
-  }
-
-  private void releasePlace(Peer peer, SocketChannel socket) {
-    if (peer.hasPlace.compareAndSet(true, false)) {
-      work().admission().release(peer.network, socket);
+      work().admission().release(socket);
     }
   }
 
@@ -140,8 +128,8 @@ final class FairEndpoint extends NioEndpoint {
     public SocketState process(SocketWrapperBase<NioChannel> connection, SocketEvent event) {
       SocketState state = handler.process(connection, event);
       if (state == SocketState.UPGRADED) {
-        SocketChannel socket = connection.getSocket().getIOChannel();
-        Optional.ofNullable(socket).map(peers::get).ifPresent(peer -> releasePlace(peer, socket));
+        Optional.ofNullable(connection.getSocket().getIOChannel())
+            .ifPresent(work().admission()::release);
       }
       return state;
     }
@@ -194,7 +182,7 @@ final class FairEndpoint extends NioEndpoint {
         work().handshake(peer.network, () -> handshake(connection, event, peer));
       } else if (connection.getCurrentProcessor() instanceof Processor p && p.isUpgrade()) {
         if (event == SocketEvent.OPEN_WRITE || peer.hasTurn.compareAndSet(false, true)) {
-          work().frames(id(connection), peer.network, () -> turn(connection, event, peer));
+          work().frames(id(connection), peer.client(), () -> turn(connection, event, peer));
         }
       } else {
         work().request(peer.network, () -> super.processSocket(connection, event, false));
@@ -246,7 +234,8 @@ final class FairEndpoint extends NioEndpoint {
       switch (step(connection, event)) {
         case 0 -> {
           handshakeEnded(peer);
-          if (!processSocket(connection, SocketEvent.OPEN_READ, true)) {
+          if (!identified(connection, peer)
+              || !processSocket(connection, SocketEvent.OPEN_READ, true)) {
             connection.close();
           }
         }
@@ -256,6 +245,30 @@ final class FairEndpoint extends NioEndpoint {
       }
     } finally {
       connection.getLock().unlock();
+    }
+  }
+
+  /** Learns whether the connection is the edge's, and so whose limits it meets; false ends it. */
+  private boolean identified(SocketWrapperBase<NioChannel> connection, Peer peer) {
+    if (!work().knowsEdge()) {
+      return true;
+    }
+    boolean stays = stays(work().identified(id(connection), peer, certificates(connection)));
+    if (connection.isClosed()) {
+      work().ended(id(connection));
+      work().admission().release(peer.socket);
+    }
+    return stays;
+  }
+
+  private static X509Certificate[] certificates(SocketWrapperBase<NioChannel> connection) {
+    @Nullable SSLSupport tls = connection.getSslSupport();
+    try {
+      X509Certificate @Nullable [] chain = tls == null ? null : tls.getPeerCertificateChain();
+      return chain == null ? new X509Certificate[0] : chain;
+    } catch (IOException e) {
+      LOG.debug("certificates of a connection cannot be read", e);
+      return new X509Certificate[0];
     }
   }
 

@@ -95,6 +95,8 @@ class MessagingPropertiesTest {
     "enrolments[0].number=+15550000000, token-sha256 is missing",
     "certificates.lifetime=0s, certificates.lifetime",
     "certificates.trust-root=, trust-root",
+    "trusted-edge.names=dns:edge, trusted-edge.authority is missing",
+    "trusted-edge.authority=f, trusted-edge.names is missing",
     "redis.timeout=1s, redis.uri is missing",
     "redis.uri=http://redis, rediss://",
     "redis.uri=redis://user:secret@redis, must not hold credentials"

@@ -116,7 +116,7 @@ class ClientConnectionTest {
             Clock.systemUTC());
     return new ClientConnection(
         null,
-        Source.of(null, "192.0.2.1"),
+        Source.ofRemote("192.0.2.1"),
         new ClientConnection.Services(
             dispatcher,
             null,

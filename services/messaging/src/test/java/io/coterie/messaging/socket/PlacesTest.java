@@ -35,8 +35,8 @@ class PlacesTest {
     for (int i = 0; i < 4; i++) {
       places.take(GREEDY, "greedy" + i);
     }
-    places.release(GREEDY, "greedy0");
-    places.release(GREEDY, "greedy0");
+    places.release("greedy0");
+    places.release("greedy0");
     assertThat(places.take(GREEDY, "greedy4")).isEqualTo(admitted(null));
     assertThat(places.take(GREEDY, "greedy5")).isEqualTo(new Outcome.Refused<>());
   }
