@@ -12,6 +12,7 @@ import io.coterie.cli.signing.SignCommand;
 import io.coterie.cli.signing.VerifyCommand;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.ProcessTerminal;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.cli.trust.TrustCommand;
 import java.util.List;
@@ -97,7 +98,7 @@ public final class Coterie implements Terminal.Holder {
     if (connects(commands)) {
       Preparation.begin();
     }
-    return commandLine(Terminal.OF_PROCESS, commands).execute(args);
+    return commandLine(new ProcessTerminal(), commands).execute(args);
   }
 
   /**
@@ -112,7 +113,7 @@ public final class Coterie implements Terminal.Holder {
 
   /** The command with its error handling: one line on standard error, and an exit code. */
   public static CommandLine commandLine() {
-    return commandLine(Terminal.OF_PROCESS);
+    return commandLine(new ProcessTerminal());
   }
 
   static CommandLine commandLine(Terminal terminal) {

@@ -141,7 +141,7 @@ class IntentApprovalTest {
     parties.add("p\ndigest      00\u001b[2J\\n");
     String named = String.join(",", parties);
     Run run = run(question -> Optional.of("n"), COMMANDS.getFirst(), "--parties", named);
-    assertThat(run.err())
+    assertThat(run.err().replace("\n  | ", ""))
         .contains("threshold: 2 of 24: p1, p2, p3, p10-")
         .contains(parties.subList(0, 20))
         .contains("p\\ndigest      00\\u{1b}[2J\\\\n\n")
