@@ -44,6 +44,17 @@ public final class Approval {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
+  /**
+   * Of intents to sign that differ in their payloads and request ids alone.
+   *
+   * @param first of them
+   * @throws CliException also if the payload is not what it claims to be
+   */
+  public void require(@Nullable CommandSpec spec, int count, SigningIntent first) {
+    String heading = HEADING + ", " + count + " times with a payload of its own each; the first";
+    require(spec, out -> IntentPrinting.show(out, heading, first));
+  }
+
   /** Of an intent to create a key. */
   public void require(@Nullable CommandSpec spec, KeyIntent intent) {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
