@@ -150,7 +150,7 @@ build/lab/python: loadtest/lab/requirements.txt
 	@touch $@
 
 load: bin/coterie $(if $(K6),build/k6/sign.js) ## sign steadily and verify; KEY=, PROFILE=, RATE=10, DURATION=60, K6=1, RAMP=20
-	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --rate $(or $(RATE),10) \
+	@$(if $(K6),$(STEP) k6 .ci/k6 && loadtest/k6/run,bin/coterie load $(or $(KEY),demo) --yes --rate $(or $(RATE),10) \
 	  --seconds $(or $(DURATION),60) --profile $(or $(PROFILE),build/demo/profile.properties))
 
 # A seed belongs to the simulation that has printed it.

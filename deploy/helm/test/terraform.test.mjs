@@ -35,6 +35,13 @@ const reaches = (objects, cidr, port) =>
     (rule) => rule.to.some((to) => to.ipBlock?.cidr === cidr) && rule.ports.some((each) => each.port === port),
   );
 
+test("terraform: what a stack puts out for a chart is rendered here", { skip }, () => {
+  const values = (run) => Object.keys(outputs(run)).filter((name) => /(^|_)values$/.test(name));
+  const rendered = ["coordinator_values", "edge_values", "messaging_values"];
+  assert.deepEqual(values("control-plane/feeds_the_charts").sort(), rendered);
+  assert.deepEqual(values("party/eu_central"), ["values"]);
+});
+
 test("terraform: messaging's values are the chart's", { skip }, () => {
   const said = parse(outputs("control-plane/feeds_the_charts").messaging_values);
   const objects = render("messaging", said);

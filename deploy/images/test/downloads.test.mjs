@@ -89,19 +89,29 @@ test("wheels are taken by hash", () => {
 
 test("a Dockerfile that is given an image by its tag fails", () => {
   const text = readFileSync(join(root, "deploy/images/Dockerfile"), "utf8");
-  assert.match(text, /^ARG MAVEN_IMAGE$/m);
-  assert.match(text, /^ARG RUST_IMAGE$/m);
+  const images = [...text.matchAll(/^FROM (?!scratch$)(\S+)/gm)].map(
+    ([, from]) => /^\$\{([A-Z]+_IMAGE)\}$/.exec(from)?.[1] ?? assert.fail(from),
+  );
+  assert.deepEqual(images, ["MAVEN_IMAGE", "NODE_IMAGE", "RUST_IMAGE"]);
+  for (const image of images) assert.match(text, new RegExp(`^ARG ${image}$`, "m"));
   const [, check] = /^RUN (for image in .*)$/m.exec(text);
-  const built = (MAVEN_IMAGE, RUST_IMAGE) =>
-    spawnSync("sh", ["-c", check], { env: { MAVEN_IMAGE, RUST_IMAGE }, encoding: "utf8" });
   const digest = `example.org/a:1@sha256:${"0".repeat(64)}`;
-  assert.equal(built(digest, digest).status, 0);
-  for (const [maven, rust] of [
-    [digest, "rust:1.95"],
-    ["maven:3.9", digest],
-    [digest, ""],
-  ])
-    assert.equal(built(maven, rust).status, 1);
+  const built = (other) => {
+    const env = { ...Object.fromEntries(images.map((image) => [image, digest])), ...other };
+    return spawnSync("sh", ["-c", check], { env, encoding: "utf8" });
+  };
+  assert.equal(built({}).status, 0);
+  for (const image of images)
+    for (const tag of ["example.org/a:1", ""]) assert.equal(built({ [image]: tag }).status, 1, `${image}=${tag}`);
+});
+
+test("a Dockerfile installs no package", () => {
+  // Compilers and Node.js come from images by digest, packages of the services' images from .ci/debian.lock.
+  const text = readFileSync(join(root, "deploy/images/Dockerfile"), "utf8");
+  const commands = text.split("\n").filter((line) => line && !line.startsWith("#"));
+  const installs = /\b(apt-get|apt|npm|pip3?|cargo) +(-\S+ +)*(install|add|i|ci)\b|\bdpkg +-i\b|https?:/;
+  assert.match("RUN apt-get update && apt-get install -y --no-install-recommends make", installs);
+  for (const line of commands) assert.doesNotMatch(line, installs);
 });
 
 test("Maven itself is taken by hash", () => {

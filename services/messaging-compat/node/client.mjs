@@ -22,6 +22,8 @@ export const service = {
     TESTING_localServer_httpVersion: 1,
   }),
   trustRoot: signal.PublicKey.deserialize(bytes(process.env.SIGNAL_TRUST_ROOT)),
+  /** So many stored messages wait for a device. */
+  stored: Number(process.env.SIGNAL_STORED),
   tokens: new Map(process.env.SIGNAL_TOKENS.split(',').map((entry) => split(entry, '='))),
 };
 
@@ -263,6 +265,20 @@ export class Account {
     return preKeyBundles;
   }
 
+  /** Opens a session that is with another device, or one that has registered otherwise; its address. */
+  async believe(peer, device, registrationId) {
+    const [keys] = await this.open(peer);
+    const { sessions, identities } = this.stores;
+    const address = signal.ProtocolAddress.new(peer.aci, device);
+    const believed = signal.PreKeyBundle.new(
+      registrationId, device, keys.preKeyId(), keys.preKeyPublic(), keys.signedPreKeyId(), keys.signedPreKeyPublic(),
+      keys.signedPreKeySignature(), keys.identityKey(), keys.kyberPreKeyId(), keys.kyberPreKeyPublic(),
+      keys.kyberPreKeySignature(),
+    );
+    await signal.processPreKeyBundle(believed, address, this.address, sessions, identities);
+    return address;
+  }
+
   async certificate() {
     const { body } = await this.call('GET', '/v1/certificate/delivery?includeE164=false');
     return signal.SenderCertificate.deserialize(bytes(body.certificate));
@@ -301,7 +317,7 @@ export class Account {
   }
 
   /** One sealed message to many, under a sender key; typed clients write the combined access key themselves. */
-  async sealedToMany(peers, text) {
+  async sealedToMany(peers, text, addresses = peers.map((peer) => peer.address)) {
     const { sessions, identities, senderKeys } = this.stores;
     this.distribution ??= crypto.randomUUID();
     const handedOut = await signal.SenderKeyDistributionMessage.create(this.address, this.distribution, senderKeys);
@@ -313,7 +329,7 @@ export class Account {
     );
     const content = signal.UnidentifiedSenderMessageContent.new(message, await this.certificate(), 0, null);
     return signal.sealedSenderMultiRecipientEncrypt(
-      content, peers.map((peer) => peer.address), identities, sessions,
+      content, addresses, identities, sessions,
     );
   }
 

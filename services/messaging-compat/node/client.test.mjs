@@ -114,6 +114,11 @@ test('a story is refused, where it needs no key, and reaches nobody', async () =
   assert.equal((await carol.read(await carol.next())).text, 'the first to come');
 });
 
+/** A registration id that is not the account's. */
+function otherRegistrationId(account) {
+  return (account.registrationId % 0x3fff) + 1;
+}
+
 test('devices that are not what the sender thinks are named', async () => {
   await alice.open(carol);
   const mismatch = (expected) => (error) => {
@@ -123,7 +128,7 @@ test('devices that are not what the sender thinks are named', async () => {
     assert.deepEqual({ missingDevices, extraDevices, staleDevices }, expected);
     return true;
   };
-  const other = (carol.registrationId % 0x3fff) + 1;
+  const other = otherRegistrationId(carol);
   const stale = mismatch({ missingDevices: [], extraDevices: [], staleDevices: [1] });
   await assert.rejects(alice.sendSealed(carol, 'stale', { registrationId: other }), stale);
   await assert.rejects(alice.sendByName(carol, 'stale', { registrationId: other }), stale);
@@ -131,6 +136,26 @@ test('devices that are not what the sender thinks are named', async () => {
     alice.sendSealed(carol, 'second', { deviceId: 2 }),
     mismatch({ missingDevices: [1], extraDevices: [2], staleDevices: [] }),
   );
+});
+
+test('devices of one of many that are not what the sender thinks are named, and nobody is reached', async () => {
+  const both = [alice, dora];
+  await bob.open(alice);
+  const refusal = async (address, text) => {
+    const payload = await bob.sealedToMany(both, text, [alice.address, address]);
+    const { status, body } = await bob.sendToMany(both, payload);
+    assert.deepEqual(body.map((entry) => entry.uuid), [dora.aci.getServiceIdString()]);
+    return [status, body[0].devices];
+  };
+  const stale = await bob.believe(dora, 1, otherRegistrationId(dora));
+  assert.deepEqual(await refusal(stale, 'stale'), [410, { staleDevices: [1] }]);
+  const second = await bob.believe(dora, 2, dora.registrationId);
+  assert.deepEqual(await refusal(second, 'second'), [409, { missingDevices: [1], extraDevices: [2] }]);
+  for (const peer of both) {
+    await bob.open(peer);
+    await bob.sendSealed(peer, 'the first to come');
+    assert.equal((await peer.read(await peer.next())).text, 'the first to come');
+  }
 });
 
 test('a message to an account that never was is told by name and not without', async () => {
@@ -158,6 +183,28 @@ test('what is too large or comes too often is refused', async () => {
     }
   };
   await assert.rejects(impatient, (error) => error.code === ErrorCode.RateLimitedError && error.retryAfterSecs > 0);
+});
+
+test('a full queue refuses what is for it and keeps nothing from others', async () => {
+  await carol.open(dora);
+  await carol.open(bob);
+  await dora.disconnect();
+  for (let i = 0; i < service.stored; i++) {
+    await carol.sendSealed(dora, `stored ${i}`);
+  }
+  const saysWhen = (error) => error.code === ErrorCode.RateLimitedError && error.retryAfterSecs > 0;
+  await assert.rejects(carol.sendSealed(dora, 'more'), saysWhen);
+  const payload = await carol.sealedToMany([bob, dora], 'to both');
+  assert.deepEqual(await carol.sendToMany([bob, dora], payload), {
+    status: 200,
+    body: { uuids404: [], uuids429: [dora.aci.getServiceIdString()] },
+  });
+  assert.equal((await bob.read(await bob.next())).text, 'to both');
+  assert.equal((await carol.sendToMany([dora], await carol.sealedToMany([dora], 'to one'))).status, 429);
+  await dora.connect();
+  for (let i = 0; i < service.stored; i++) {
+    assert.equal((await dora.read(await dora.next())).text, `stored ${i}`);
+  }
 });
 
 test('a message that was not acknowledged comes again, and one that was does not', async () => {

@@ -30,7 +30,7 @@ class CommandLineTest {
   private static final String SOMEONE_ON_SOLANA = "J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99";
 
   /** Commands that ask before they sign an intent. */
-  private static final Set<String> SIGNING = Set.of("sign", "intent", "cancel");
+  private static final Set<String> SIGNING = Set.of("sign", "intent", "cancel", "load");
 
   private static final Set<String> SIGNING_WITH_KEYS = Set.of("create", "refresh", "reshare");
 

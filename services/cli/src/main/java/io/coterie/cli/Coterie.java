@@ -12,6 +12,7 @@ import io.coterie.cli.signing.SignCommand;
 import io.coterie.cli.signing.VerifyCommand;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.ProcessTerminal;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.cli.trust.TrustCommand;
 import java.lang.reflect.AnnotatedElement;
@@ -100,7 +101,7 @@ public final class Coterie implements Terminal.Holder {
       Preparation.begin();
     }
     String part = args.length < 2 ? "" : args[1];
-    return commandLine(Terminal.OF_PROCESS, commands, part).execute(args);
+    return commandLine(new ProcessTerminal(), commands, part).execute(args);
   }
 
   /**
@@ -115,7 +116,7 @@ public final class Coterie implements Terminal.Holder {
 
   /** The command with its error handling: one line on standard error, and an exit code. */
   public static CommandLine commandLine() {
-    return commandLine(Terminal.OF_PROCESS);
+    return commandLine(new ProcessTerminal());
   }
 
   static CommandLine commandLine(Terminal terminal) {

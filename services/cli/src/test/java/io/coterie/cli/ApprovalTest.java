@@ -114,6 +114,59 @@ class ApprovalTest {
         .doesNotContain("\u001b", "\u202e", "\u009b");
   }
 
+  /** Somebody in front of a terminal of some width, who says no. */
+  private record Refusing(int columns) implements Terminal {
+    @Override
+    public Optional<String> ask(String question) {
+      return Optional.of("n");
+    }
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {8, 33, 80, 132})
+  void no_text_of_a_long_line_begins_a_line_of_the_terminal(int columns) {
+    for (String character : List.of("x", "漢", "𝒙", "é", "\u202e")) {
+      // Where the terminal wraps it, it looks like lines of the command.
+      String forged = "sha-256     " + "0".repeat(columns);
+      String hostile = character.repeat(columns) + forged;
+      Run run = sign(new Refusing(columns), "-m", "hello", "--purpose", hostile);
+      assertShown(run, columns, forged);
+    }
+    // Begins just where a line of 80 columns ends.
+    String message = "x".repeat(62) + "sha-256     " + "0".repeat(50);
+    assertShown(sign(new Refusing(columns), "-m", message), columns, "text: " + message);
+  }
+
+  private static void assertShown(Run run, int columns, String text) {
+    String shown = run.err().substring(0, run.err().indexOf("coterie: "));
+    assertThat(shown.lines()).allMatch(line -> columns(line) <= columns);
+    List<String> begun = shown.lines().filter(line -> !line.startsWith("  | ")).toList();
+    List<String> rows = unwrapped(shown).lines().toList();
+    assertThat(begun).hasSameSizeAs(rows);
+    assertThat(begun.getLast()).startsWith("sha-256");
+    assertThat(begun.subList(0, begun.size() - 1)).noneMatch(line -> line.startsWith("sha-256"));
+    assertThat(unwrapped(shown)).contains(text);
+  }
+
+  /** With every character that is not ASCII as wide as some terminal shows it. */
+  private static long columns(String line) {
+    return line.codePoints().map(point -> point < 0x80 ? 1 : 2).sum();
+  }
+
+  private static String unwrapped(String shown) {
+    return shown.replace("\n  | ", "");
+  }
+
+  @Test
+  void a_signed_intent_is_shown_in_lines_that_the_terminal_does_not_wrap() {
+    requester = folder.resolve("wallet-intents.pem");
+    String message = "x".repeat(100) + "signed by another";
+    assertThat(sign(question -> Optional.of("y"), "-m", message).exitCode()).isZero();
+    Run shown = show();
+    assertThat(shown.out().lines()).allMatch(line -> line.length() <= Terminal.USUAL_COLUMNS);
+    assertThat(unwrapped(shown.out())).contains("text: " + message + "\n");
+  }
+
   @Test
   void an_intent_is_good_for_a_day_at_most() {
     Run run = sign(question -> Optional.of("y"), "-m", "hello", "--expires-in", "86401");

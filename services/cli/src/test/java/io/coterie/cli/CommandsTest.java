@@ -111,7 +111,14 @@ class CommandsTest {
   @Test
   void every_command_that_signs_an_intent_can_be_told_not_to_ask() {
     for (String command :
-        List.of("sign", "intent sign", "keys create", "keys refresh", "keys reshare", "cancel")) {
+        List.of(
+            "sign",
+            "intent sign",
+            "keys create",
+            "keys refresh",
+            "keys reshare",
+            "cancel",
+            "load")) {
       assertThat(Run.of((command + " --help").split(" ")).out()).as(command).contains("-y, --yes");
     }
   }

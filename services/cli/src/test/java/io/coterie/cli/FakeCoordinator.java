@@ -38,6 +38,7 @@ import io.grpc.Grpc;
 import io.grpc.Server;
 import io.grpc.Status;
 import io.grpc.TlsServerCredentials;
+import io.grpc.protobuf.services.HealthStatusManager;
 import io.grpc.stub.StreamObserver;
 import java.io.IOException;
 import java.math.BigInteger;
@@ -92,6 +93,9 @@ final class FakeCoordinator implements AutoCloseable {
   /** The last honest answer about a signing. */
   volatile Signing lastSigned = Signing.getDefaultInstance();
 
+  /** Its health, which is good. */
+  final HealthStatusManager health = new HealthStatusManager();
+
   private final TreeMap<String, TestHolding> keys = new TreeMap<>();
   private final Server server;
 
@@ -106,6 +110,7 @@ final class FakeCoordinator implements AutoCloseable {
                     .build())
             .addService(new Keys())
             .addService(new Signings())
+            .addService(health.getHealthService())
             .build()
             .start();
   }

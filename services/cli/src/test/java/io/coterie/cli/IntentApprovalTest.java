@@ -98,11 +98,15 @@ class IntentApprovalTest {
 
   private Run run(Terminal terminal, Signing command, String... more) {
     if (!command.call().equals("createKey")) {
-      Run created = coterie(question -> Optional.of("y"), COMMANDS.getFirst().line());
-      assertThat(created.exitCode()).as(created.err()).isZero();
+      createKey();
     }
     coordinator.honest();
     return coterie(terminal, command.line(), more);
+  }
+
+  private void createKey() {
+    Run created = coterie(question -> Optional.of("y"), COMMANDS.getFirst().line());
+    assertThat(created.exitCode()).as(created.err()).isZero();
   }
 
   private Run coterie(Terminal terminal, String line, String... more) {
@@ -141,7 +145,7 @@ class IntentApprovalTest {
     parties.add("p\ndigest      00\u001b[2J\\n");
     String named = String.join(",", parties);
     Run run = run(question -> Optional.of("n"), COMMANDS.getFirst(), "--parties", named);
-    assertThat(run.err())
+    assertThat(run.err().replace("\n  | ", ""))
         .contains("threshold: 2 of 24: p1, p2, p3, p10-")
         .contains(parties.subList(0, 20))
         .contains("p\\ndigest      00\\u{1b}[2J\\\\n\n")
@@ -162,6 +166,40 @@ class IntentApprovalTest {
     assertThat(run.out()).isEmpty();
     assertThat(coordinator.intents).isEmpty();
     assertThat(coordinator.calls).doesNotContain(command.call());
+  }
+
+  @Test
+  void a_load_shows_its_first_intent_and_signs_nothing_unless_the_answer_is_yes() {
+    createKey();
+    for (Optional<String> answer : List.of(Optional.of("n"), Optional.<String>empty())) {
+      coordinator.honest();
+      Run refused = coterie(question -> answer, "load K --rate 2 --seconds 3");
+      assertThat(refused.exitCode())
+          .isEqualTo(answer.isPresent() ? ExitCode.NO : CommandLine.ExitCode.USAGE);
+      assertThat(refused.out()).isEmpty();
+      assertLoadShown(refused, 6);
+      assertThat(refused.err()).contains(answer.isPresent() ? "nothing was signed" : "--yes");
+      assertThat(coordinator.intents).isEmpty();
+    }
+    Run answered = coterie(question -> Optional.of("y"), "load K --rate 2 --seconds 1");
+    assertThat(answered.exitCode()).as(answered.toString()).isZero();
+    assertLoadShown(answered, 2);
+    assertThat(coordinator.intents).hasSize(2);
+
+    coordinator.honest();
+    Run told = coterie(question -> Optional.empty(), "load K --rate 2 --seconds 1 --yes");
+    assertThat(told.exitCode()).as(told.toString()).isZero();
+    assertLoadShown(told, 2);
+    assertThat(coordinator.intents).hasSize(2);
+  }
+
+  private void assertLoadShown(Run run, int times) {
+    assertThat(run.err())
+        .startsWith(
+            "to be signed, %d times with a payload of its own each; the first\nkey         keys/%s\n"
+                .formatted(times, key))
+        .contains("in          test\n", "purpose     load\n", "good until  ")
+        .contains("digest      " + "0".repeat(64) + "\n");
   }
 
   @ParameterizedTest

@@ -64,6 +64,11 @@ final class TestFiles {
 
   /** Writes {@code name.pem}, issued by itself for localhost, and {@code name-key.pem}. */
   static void certificate(Path folder, String name) throws Exception {
+    certificate(folder, name, "-1d");
+  }
+
+  /** The same, valid for 30 days from so long before or after now, in the words of keytool. */
+  static void certificate(Path folder, String name, String begins) throws Exception {
     Path store = folder.resolve(name + ".p12");
     Process keytool =
         new ProcessBuilder(
@@ -79,6 +84,8 @@ final class TestFiles {
                 "CN=" + name,
                 "-ext",
                 "san=dns:localhost",
+                "-startdate",
+                begins,
                 "-validity",
                 "30",
                 "-keystore",

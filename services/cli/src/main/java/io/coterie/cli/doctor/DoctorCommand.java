@@ -18,22 +18,22 @@ import io.grpc.StatusRuntimeException;
 import io.grpc.health.v1.HealthCheckRequest;
 import io.grpc.health.v1.HealthCheckResponse;
 import io.grpc.health.v1.HealthGrpc;
+import java.io.IOException;
 import java.io.InputStream;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.file.Path;
-import java.security.KeyStore;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.ZonedDateTime;
 import java.time.format.DateTimeFormatter;
+import java.time.format.DateTimeParseException;
 import java.util.List;
 import java.util.concurrent.Callable;
 import javax.net.ssl.SSLContext;
-import javax.net.ssl.TrustManagerFactory;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -153,16 +153,21 @@ public final class DoctorCommand implements Callable<Integer> {
 
   /** The cause of a failure, also where an exception has no text or hides that of its cause. */
   private static String reason(Throwable failure) {
-    Throwable root = failure;
-    while (root.getCause() != null) {
-      root = root.getCause();
-    }
+    Throwable root = root(failure);
     String said = CliException.firstLine(failure.getMessage());
     String cause = CliException.firstLine(root.getMessage());
     String kind = root.getClass().getSimpleName();
     return said.isEmpty()
         ? kind + (cause.isEmpty() ? "" : ": " + cause)
         : said + (root == failure || cause.isEmpty() || said.contains(cause) ? "" : ": " + cause);
+  }
+
+  private static Throwable root(Throwable failure) {
+    Throwable root = failure;
+    while (root.getCause() != null) {
+      root = root.getCause();
+    }
+    return root;
   }
 
   private String requester(String name, IntentSigner signer) {
@@ -204,22 +209,11 @@ public final class DoctorCommand implements Callable<Integer> {
   }
 
   private String clock(URI management) throws Exception {
-    KeyStore trust = KeyStore.getInstance(KeyStore.getDefaultType());
-    trust.load(null, null);
-    trust.setCertificateEntry("ca", TlsFiles.certificate("ca", profile.ca()));
-    TrustManagerFactory managers =
-        TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-    managers.init(trust);
     SSLContext tls = SSLContext.getInstance("TLS");
-    tls.init(null, managers.getTrustManagers(), null);
+    tls.init(null, TlsFiles.authorities(profile.ca()), null);
     try (HttpClient client =
         HttpClient.newBuilder().sslContext(tls).connectTimeout(profile.timeout()).build()) {
-      HttpResponse<InputStream> answer =
-          client.send(
-              HttpRequest.newBuilder(management.resolve("/actuator/health/readiness"))
-                  .timeout(profile.timeout())
-                  .build(),
-              HttpResponse.BodyHandlers.ofInputStream());
+      HttpResponse<InputStream> answer = readiness(client, management);
       // Its head says all; its body may have no end.
       answer.body().close();
       if (answer.statusCode() != 200) {
@@ -230,15 +224,40 @@ public final class DoctorCommand implements Callable<Integer> {
       if (date.isEmpty()) {
         return NOT_CHECKED + "the management endpoint tells no time";
       }
-      Duration skew =
-          Duration.between(
-              Instant.now(),
-              ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
+      Duration skew = Duration.between(Instant.now(), time(date));
       if (skew.abs().compareTo(CLOCK_TOLERANCE) > 0) {
         throw new IllegalStateException(
             "this machine differs by " + skew.abs().toSeconds() + " s: set the clock (NTP)");
       }
       return "within " + CLOCK_TOLERANCE.toSeconds() + " s of the coordinator";
+    }
+  }
+
+  private HttpResponse<InputStream> readiness(HttpClient client, URI management)
+      throws InterruptedException {
+    try {
+      return client.send(
+          HttpRequest.newBuilder(management.resolve("/actuator/health/readiness"))
+              .timeout(profile.timeout())
+              .build(),
+          HttpResponse.BodyHandlers.ofInputStream());
+    } catch (IOException e) {
+      // Of a certificate that is not believed, the cause alone says so in words.
+      String said = CliException.firstLine(root(e).getMessage());
+      throw CliException.local(
+          management
+              + " gives no answer"
+              + (said.isEmpty() ? "" : " (" + said + ")")
+              + ": is it the coordinator's management endpoint, with a certificate from this CA?");
+    }
+  }
+
+  private static Instant time(String date) {
+    try {
+      return ZonedDateTime.parse(date, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant();
+    } catch (DateTimeParseException e) {
+      throw CliException.local(
+          "the management endpoint tells a Date that is none: is it the coordinator's?");
     }
   }
 }

@@ -20,7 +20,8 @@ import picocli.CommandLine.ParameterException;
 
 /**
  * Shows what is about to be signed on standard error, decoded, with what its signature will cover,
- * and asks whether it is meant. A command signs an intent of any kind after this alone.
+ * and asks whether it is meant. A command signs an intent of any kind after this alone. No text of
+ * an intent begins a line, however narrow the terminal is.
  *
  * <p>Each {@code require} throws a {@link CliException} if the answer is no, and a {@link
  * ParameterException} if nobody can be asked.
@@ -43,6 +44,17 @@ public final class Approval {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
+  /**
+   * Of intents to sign that differ in their payloads and request ids alone.
+   *
+   * @param first of them
+   * @throws CliException also if the payload is not what it claims to be
+   */
+  public void require(@Nullable CommandSpec spec, int count, SigningIntent first) {
+    String heading = HEADING + ", " + count + " times with a payload of its own each; the first";
+    require(spec, out -> IntentPrinting.show(out, heading, first));
+  }
+
   /** Of an intent to create a key. */
   public void require(@Nullable CommandSpec spec, KeyIntent intent) {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
@@ -60,7 +72,7 @@ public final class Approval {
 
   /** Of an intent to cancel a request. */
   public void require(@Nullable CommandSpec spec, CancelIntent intent) {
-    IntentPrinting.show(Printing.err(spec), HEADING, intent);
+    IntentPrinting.show(Printing.shown(spec), HEADING, intent);
     // Here NO says that the request is signed, and "nothing was signed" that it is not.
     ask(
         spec,
@@ -69,7 +81,7 @@ public final class Approval {
   }
 
   private void require(@Nullable CommandSpec spec, Consumer<PrintWriter> show) {
-    show.accept(Printing.err(spec));
+    show.accept(Printing.shown(spec));
     ask(spec, ExitCode.NO, "nothing was signed");
   }
 

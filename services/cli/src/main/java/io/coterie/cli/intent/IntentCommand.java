@@ -118,7 +118,7 @@ public final class IntentCommand {
     if (!(intent instanceof VerifiedIntent.Signing signing)) {
       throw CliException.local(file + " is no intent to sign");
     }
-    PrintWriter out = Printing.out(spec);
+    PrintWriter out = Printing.shownAsResult(spec);
     IntentPrinting.show(out, "signed by " + intent.requester(), signing.intent());
     Output.row(out, "request id", signing.intent().getRequestId());
     return 0;

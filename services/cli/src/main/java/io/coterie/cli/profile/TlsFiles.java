@@ -42,13 +42,22 @@ public final class TlsFiles {
   static ChannelCredentials credentials(Path ca, Path certificate, Path key) {
     try {
       return TlsChannelCredentials.newBuilder()
-          .trustManager(trust(certificates("ca", ca)))
+          .trustManager(authorities(ca))
           .keyManager(own(certificates("cert", certificate), key))
           .build();
     } catch (IOException | GeneralSecurityException e) {
       throw CliException.local(
           "certificate, key or CA cannot be used: " + CliException.firstLine(e.getMessage()));
     }
+  }
+
+  /**
+   * Trusts the authorities of a file and no others.
+   *
+   * @throws CliException if there is none in it
+   */
+  public static TrustManager[] authorities(Path ca) throws IOException, GeneralSecurityException {
+    return trust(certificates("ca", ca));
   }
 
   /** For a channel that is never used. */

@@ -5,7 +5,9 @@ import static java.util.concurrent.TimeUnit.NANOSECONDS;
 import com.google.common.util.concurrent.FutureCallback;
 import com.google.common.util.concurrent.Futures;
 import com.google.protobuf.ByteString;
+import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
+import io.coterie.cli.intent.Approval;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.key.AttestedKeys;
 import io.coterie.cli.payload.SignedPayload;
@@ -52,12 +54,14 @@ import picocli.CommandLine.Spec;
     mixinStandardHelpOptions = true,
     description = {
       "Ask for signatures at a steady rate, verify each, and report failures and latency.",
+      "The payloads are small numbers, as 32 bytes; --yes begins without a question.",
       "A request that finds nobody, or no answer in a quarter of --timeout, is sent again.",
       "Exit code 0: every request got a valid signature within --timeout."
     })
 public final class LoadCommand implements Callable<Integer> {
   private static final int DIGEST_BYTES = 32;
   private static final long RETRY_PAUSE_MS = 100;
+  private static final long TO_ANSWER_MS = TimeUnit.MINUTES.toMillis(5);
 
   /** Attempts that fit into the time of a request: an answer that was lost is asked for again. */
   private static final int ATTEMPTS = 4;
@@ -67,6 +71,7 @@ public final class LoadCommand implements Callable<Integer> {
 
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
+  @Mixin Approval approval = new Approval();
 
   @Parameters(
       paramLabel = "KEY",
@@ -154,10 +159,13 @@ public final class LoadCommand implements Callable<Integer> {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       AttestedKey found = keys.get(key);
       ByteString publicKey = found.publicKey();
+      Timestamp end = end();
+      SigningIntent first = keys.naming(found, intent(found, 0, end));
+      approval.require(spec, requests, first);
       var stub = SigningServiceGrpc.newFutureStub(connection.channel());
       long began = System.nanoTime();
       for (int i = 0; i < requests; i++) {
-        SigningIntent intent = keys.naming(found, intent(found, i));
+        SigningIntent intent = i == 0 ? first : keys.naming(found, intent(found, i, end));
         SignRequest message = SignRequest.newBuilder().setSignedIntent(signer.sign(intent)).build();
         long due = began + (long) (i * 1e9 / rate);
         running.register();
@@ -178,19 +186,21 @@ public final class LoadCommand implements Callable<Integer> {
     return tally.print(Printing.out(spec), requests);
   }
 
+  /** When the last request has had its time, and the person some to answer before the first. */
+  private Timestamp end() {
+    long millis = TimeUnit.SECONDS.toMillis(seconds + 1L) + profile.timeout().toMillis();
+    return Timestamps.fromMillis(System.currentTimeMillis() + TO_ANSWER_MS + millis);
+  }
+
   /** The request of that number: a message or digest that no other request of this run has. */
-  SigningIntent intent(AttestedKey found, int number) {
+  SigningIntent intent(AttestedKey found, int number, Timestamp end) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setRequestId(IntentOptions.newRequestId())
             .setKey(found.name())
             .setScheme(found.scheme())
             .setPurpose("load")
-            .setNotAfter(
-                Timestamps.fromMillis(
-                    System.currentTimeMillis()
-                        + TimeUnit.SECONDS.toMillis(seconds + 1L)
-                        + profile.timeout().toMillis()));
+            .setNotAfter(end);
     ByteString content =
         ByteString.copyFrom(ByteBuffer.allocate(DIGEST_BYTES).putInt(number).rewind());
     return switch (found.scheme()) {

@@ -20,6 +20,16 @@ public final class Printing {
     return Terminal.printable(line(spec).getErr());
   }
 
+  /** Where a person reads what is to be signed, in lines that the terminal does not wrap. */
+  public static PrintWriter shown(@Nullable CommandSpec spec) {
+    return Terminal.printable(line(spec).getErr(), terminal(spec).columns());
+  }
+
+  /** Where a person reads what was signed, if that is the result. */
+  public static PrintWriter shownAsResult(@Nullable CommandSpec spec) {
+    return Terminal.printable(line(spec).getOut(), terminal(spec).columns());
+  }
+
   /** The running command. */
   public static CommandLine line(@Nullable CommandSpec spec) {
     return Objects.requireNonNull(spec).commandLine();

@@ -1,6 +1,5 @@
 package io.coterie.cli.terminal;
 
-import java.io.Console;
 import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -10,19 +9,16 @@ import java.util.Optional;
 /** The person in front of the command, if there is one. */
 public interface Terminal {
 
-  /** The terminal that the process was started from. */
-  Terminal OF_PROCESS =
-      question -> {
-        Console console = System.console();
-        if (console == null || !console.isTerminal()) {
-          return Optional.empty();
-        }
-        String line = console.readLine("%s", question);
-        return Optional.of(line == null ? "" : line);
-      };
+  /** Columns of a terminal that does not say how many it has. */
+  int USUAL_COLUMNS = 80;
 
   /** The line with which a question is answered; nothing if nobody can be asked. */
   Optional<String> ask(String question);
+
+  /** How many characters fit into a line. */
+  default int columns() {
+    return USUAL_COLUMNS;
+  }
 
   /**
    * A writer that shows what would control a terminal, or hide or reorder what stands there, as
@@ -30,6 +26,14 @@ public interface Terminal {
    */
   static PrintWriter printable(PrintWriter out) {
     return new PrintWriter(new Printable(out), true);
+  }
+
+  /**
+   * The same, in lines that a terminal of so many columns does not wrap: no text of others begins a
+   * line.
+   */
+  static PrintWriter printable(PrintWriter out, int columns) {
+    return new PrintWriter(new Printable(new WrappedLines(out, columns)), true);
   }
 
   /** The command that was started, with the person in front of it. */

@@ -64,18 +64,27 @@ final class ClientStore extends InMemorySignalProtocolStore
     sessions.put(address, session);
   }
 
+  /** An archived session encrypts nothing. */
+  @Override
+  public boolean containsSession(SignalProtocolAddress address) {
+    return super.containsSession(address) && loadSession(address).hasSenderChain();
+  }
+
   @Override
   public void archiveSession(SignalProtocolAddress address) {
-    SessionRecord session = loadSession(address);
-    session.archiveCurrentState();
-    storeSession(address, session);
+    // The client names an account by its number, too.
+    if (super.containsSession(address)) {
+      SessionRecord session = loadSession(address);
+      session.archiveCurrentState();
+      storeSession(address, session);
+    }
   }
 
   @Override
   public Map<SignalProtocolAddress, SessionRecord> getAllAddressesWithActiveSessions(
       List<String> names) {
     return sessions.entrySet().stream()
-        .filter(e -> names.contains(e.getKey().getName()))
+        .filter(e -> names.contains(e.getKey().getName()) && containsSession(e.getKey()))
         .collect(Collectors.toMap(Map.Entry::getKey, Map.Entry::getValue));
   }
 

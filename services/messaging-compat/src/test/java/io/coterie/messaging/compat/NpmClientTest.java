@@ -23,6 +23,10 @@ import org.junit.jupiter.api.io.TempDir;
 class NpmClientTest {
   private static final Path CASES = Path.of("node").toAbsolutePath();
   private static final long LIMIT_SECONDS = 300;
+
+  /** So many stored messages wait for a device: few, as a case fills a queue. */
+  private static final String STORED = "20";
+
   private static final Pattern COUNT =
       Pattern.compile("^# (tests|pass) (\\d+)$", Pattern.MULTILINE);
 
@@ -36,7 +40,8 @@ class NpmClientTest {
         "Signal's client is not installed: npm ci --prefix services/messaging-compat/node");
     Security.addProvider(new BouncyCastleProvider());
     List<String> numbers = List.of("+15551000011", "+15551000012", "+15551000013", "+15551000014");
-    try (ServiceProcess service = new ServiceProcess(numbers)) {
+    try (ServiceProcess service =
+        new ServiceProcess(numbers, "--coterie.messaging.limits.stored-messages=" + STORED)) {
       Path output = folder.resolve("output");
       ProcessBuilder node =
           new ProcessBuilder("node", "--test-reporter=tap", "client.test.mjs")
@@ -65,6 +70,8 @@ class NpmClientTest {
         base64(service.ca()),
         "SIGNAL_TRUST_ROOT",
         base64(service.trustRoot()),
+        "SIGNAL_STORED",
+        STORED,
         "SIGNAL_TOKENS",
         numbers.stream()
             .map(number -> number + "=" + base64(service.token(number)))

@@ -55,8 +55,8 @@ final class ServiceProcess implements AutoCloseable {
   private final Path folder;
   private final Map<String, byte[]> tokens = new TreeMap<>();
 
-  /** Starts the service with an unused one-time token for each number. */
-  ServiceProcess(List<String> numbers) throws Exception {
+  /** Starts the service with an unused one-time token for each number, and these settings. */
+  ServiceProcess(List<String> numbers, String... settings) throws Exception {
     folder = Files.createTempDirectory("messaging-compat");
     postgres = EmbeddedPostgres.start();
     KeyPairGenerator generator = KeyPairGenerator.getInstance("RSA");
@@ -96,6 +96,7 @@ final class ServiceProcess implements AutoCloseable {
               + ".token-sha256="
               + HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(token)));
     }
+    arguments.addAll(List.of(settings));
     process = run(arguments.toArray(String[]::new));
     awaitReady(URI.create("https://localhost:" + managementPort + "/actuator/health/readiness"));
   }
