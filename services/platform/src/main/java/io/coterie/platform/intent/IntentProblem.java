@@ -65,6 +65,10 @@ public enum IntentProblem {
   MESSAGE_IS_DIGEST(
       ErrorReason.PAYLOAD_INVALID,
       "message has 32 bytes and may be the hash of a transaction: ask for it as digest"),
+  MESSAGE_NOT_TEXT(
+      ErrorReason.PAYLOAD_INVALID,
+      "message of an Ed25519 key is not text: UTF-8, without control characters other than tab and"
+          + " line ends, and without characters that hide or reorder others"),
   PSBT_MALFORMED(
       ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
   PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
