@@ -77,8 +77,8 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
   PSBT_PREVIOUS_TRANSACTION(
       ErrorReason.PAYLOAD_INVALID,
-      "another input of psbt does not have its previous transaction (non_witness_utxo), without"
-          + " which its amount, and so the fee, is a claim that this signature does not cover"),
+      "an input of psbt does not have its previous transaction (non_witness_utxo), without which"
+          + " its amount, and so the fee, is a claim; inputs that Taproot signs for need none"),
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
       "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR"
