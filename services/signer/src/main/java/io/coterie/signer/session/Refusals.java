@@ -95,10 +95,9 @@ final class Refusals {
     }
     String requestId = plan.asked().requestId();
     try {
-      holds.check(plan);
-      return !witnesses.mayHaveForgotten(requestId) && !claims.isFenced(requestId);
-    } catch (RefusedException e) {
-      return false;
+      return !holds.isHeld(plan)
+          && !witnesses.mayHaveForgotten(requestId)
+          && !claims.isFenced(requestId);
     } catch (RuntimeException e) {
       log.error("it cannot be looked up whether a contribution may be sent again", e);
       return false;
