@@ -21,12 +21,15 @@ CREATE TABLE permitted_trust (
   digest BLOB NOT NULL CHECK (length(digest) = 32)
 ) STRICT;
 
--- Orders that the operator has this party refuse.
+-- Orders that this party refuses until that is lifted: its operator has asked for it, or it has frozen a key itself.
 CREATE TABLE hold (
   -- installation, keys/KEY or requesters/REQUESTER
-  scope    TEXT PRIMARY KEY,
+  scope    TEXT NOT NULL,
+  -- Says who lifts it, and how.
+  cause    TEXT NOT NULL CHECK (cause = 'OPERATOR' OR cause = 'FREEZE' AND scope LIKE 'keys/%'),
   reason   TEXT NOT NULL,
-  since_ms INTEGER NOT NULL
+  since_ms INTEGER NOT NULL,
+  PRIMARY KEY (scope, cause)
 ) STRICT, WITHOUT ROWID;
 
 -- Intents of the requests that this party has claimed, and those that cancelled one, as their requesters have signed
@@ -219,11 +222,11 @@ CREATE TABLE unclean_end (
   PRIMARY KEY (key, epoch, party)
 ) STRICT, WITHOUT ROWID;
 
--- Parties with which this one runs no session of the key any more; party 0 means every party: the key is
--- frozen; party -1 this one itself: its store went back.
+-- Parties with which this one runs no session of the key any more; party -1 is this one itself: its store went back. A
+-- key that is used with nobody is frozen, which is a hold.
 CREATE TABLE exclusion (
   key            TEXT NOT NULL,
-  party          INTEGER NOT NULL,
+  party          INTEGER NOT NULL CHECK (party <> 0),
   -- That showed why; empty if none did.
   session_id     BLOB NOT NULL,
   excluded_at_ms INTEGER NOT NULL,

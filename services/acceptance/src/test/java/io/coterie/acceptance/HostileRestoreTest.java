@@ -265,7 +265,7 @@ class HostileRestoreTest {
   private static boolean freezeIsInTheFile() {
     try (Connection file = DriverManager.getConnection(url("?mode=ro"));
         var run = file.createStatement()) {
-      return count(run, "exclusion WHERE party = 0") == 1;
+      return count(run, "hold WHERE cause = 'FREEZE'") == 1;
     } catch (SQLException e) {
       throw new AssertionError(e);
     }

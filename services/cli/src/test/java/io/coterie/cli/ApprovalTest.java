@@ -1,5 +1,6 @@
 package io.coterie.cli;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.common.primitives.Bytes;
@@ -17,11 +18,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.security.MessageDigest;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -165,6 +169,32 @@ class ApprovalTest {
     Run shown = show();
     assertThat(shown.out().lines()).allMatch(line -> line.length() <= Terminal.USUAL_COLUMNS);
     assertThat(unwrapped(shown.out())).contains("text: " + message + "\n");
+  }
+
+  @Test
+  void a_long_message_is_shown_whole_with_its_digest() throws Exception {
+    String end = "\ndigest      00\nto be signed\n";
+    String message = "pay 1 ".repeat(2_000) + end;
+    Run run = sign(question -> Optional.of("n"), "-m", message, "--scheme", "ed25519");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
+    String shown =
+        run.err()
+            .lines()
+            .map(line -> line.replaceFirst("^ {12}text( \\(\\d+\\))?: ", "text>"))
+            .filter(line -> line.startsWith("text>"))
+            .map(line -> line.substring("text>".length()))
+            .collect(Collectors.joining());
+    assertThat(shown).isEqualTo(message.replace("\n", "\\u{a}"));
+    assertThat(run.err().lines()).containsOnlyOnce("to be signed").doesNotContain("digest      00");
+    byte[] digest = MessageDigest.getInstance("SHA-256").digest(message.getBytes(UTF_8));
+    assertThat(run.err()).contains("sha-256     " + HexFormat.of().formatHex(digest));
+  }
+
+  @Test
+  void a_purpose_is_shown_whole() {
+    String purpose = "p".repeat(2_000) + "end";
+    Run run = sign(question -> Optional.of("n"), "-m", "hello", "--purpose", purpose);
+    assertThat(run.err()).contains("purpose     " + purpose + "\n");
   }
 
   @Test

@@ -10,6 +10,7 @@ import com.google.rpc.ErrorInfo;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.proto.custody.v1.Attestation;
+import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.proto.custody.v1.Scheme;
@@ -543,8 +544,25 @@ class CorruptCoordinatorTest {
     assertThat(json.out())
         .contains("\"keys/bip340\"", "\"state\": \"CREATING\"")
         .doesNotContain("keys/ecdsa", "keys/forged");
+    assertThat(json.err().lines())
+        .hasSize(2)
+        .allMatch(line -> line.startsWith("{\"error\":\"") && line.endsWith("\"}"))
+        .anyMatch(line -> line.contains("keys/ecdsa is not attested: field threshold"));
     coordinator.honest();
     assertThat(coterie("keys", "list").exitCode()).isZero();
+  }
+
+  @Test
+  void a_list_in_json_has_its_keys_also_if_there_are_none_and_no_word_that_nobody_verified() {
+    coordinator.aboutKeys =
+        honest -> honest.toBuilder().addCurrent(EpochStatement.newBuilder().setParty(1)).build();
+    Run list = coterie("keys", "list", "-o", "json");
+    assertThat(list.exitCode()).as(list.err()).isZero();
+    assertThat(list.out()).contains("\"keys/ecdsa\"").doesNotContain("\"current\"");
+    coordinator.honest();
+    coordinator.aboutLists = page -> ListKeysResponse.getDefaultInstance();
+    Run none = coterie("keys", "list", "-o", "json");
+    assertThat(none).isEqualTo(new Run(0, "{\n  \"keys\": []\n}\n", ""));
   }
 
   @Test

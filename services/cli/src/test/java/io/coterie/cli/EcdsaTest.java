@@ -40,12 +40,13 @@ class EcdsaTest extends OfflineIntents {
       "0xf86c098504a817c800825208943535353535353535353535353535353535353535880de0b6b3a76400008025a028ef61340bd939bc2195fe537567866003e1a15d3c71ff63e1590620aa636276a067cbe9d8997f761aecb703304b3800ccf555c9f3dc64214b297fb1966a3b6d83";
 
   /**
-   * The P2WPKH input of BIP-143's example as the only one of a PSBT, as another one would need its
-   * previous transaction, and a signature with the example's private key after RFC 6979.
+   * A P2WPKH input with the key and the amount of BIP-143's example, and a signature with the
+   * example's private key after RFC 6979.
    */
   private static final String PSBT =
-      "70736274ff0100770100000001ef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000"
+      "70736274ff0100770100000001a2735f656081e7443675836cb3444a7c499f51dd4add7cd01daf527c73c4883a0100000000ffffffff02202cb206000000001976a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac9093510d000000001976a9143bde42dbee7e4dbe6a21b2d50ce2f0167faa815988ac11000000"
           + "00"
+          + "010071010000000133333333333333333333333333333333333333333333333333333333333333330000000000ffffffff0201000000000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a10046c323000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a100000000"
           + "01011f0046c323000000001600141d0f172a0ecb48aee1be1f2687d2963ae33f71a1"
           + "00"
           + "0000";
@@ -53,9 +54,9 @@ class EcdsaTest extends OfflineIntents {
   private static final String PSBT_KEY =
       "025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357";
   private static final String PSBT_R =
-      "5104afab6887b997ad6acabbcc17a90376a1be33bdb27c4e745f848f3c029421";
+      "1e4ac714c545051c407f076d1ed5c275952a5f586beb1aa230ae3fdf375c51d5";
   private static final String PSBT_S =
-      "5bba55205e70015585503e91c06a07f8c8589dc4226e252b6536cb5cd87160f8";
+      "0182d0e0ae3d3b351e3e9e21735780498582a446850723d9dd3d78009f21bacb";
 
   @Test
   void everyKindOfPayloadCanBeSigned() throws Exception {
@@ -108,6 +109,12 @@ class EcdsaTest extends OfflineIntents {
     assertRefused(ExitCode.LOCAL, "not 32 bytes", "--digest", "abcd");
     assertRefused(ExitCode.LOCAL, "not hex", "--digest", "xyz");
     assertRefused(ExitCode.LOCAL, "not a PSBT", "--psbt", "" + signed);
+    String claimed = PSBT.replaceFirst("010071[0-9a-f]{226}", "");
+    assertRefused(
+        ExitCode.LOCAL,
+        "non_witness_utxo",
+        "--psbt",
+        "" + file("claimed", HexFormat.of().parseHex(claimed)));
     assertRefused(
         ExitCode.LOCAL,
         "do not sign payloads of kind",

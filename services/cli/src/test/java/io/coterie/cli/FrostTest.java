@@ -14,6 +14,7 @@ import io.coterie.platform.intent.KeyTarget;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Base64;
@@ -97,6 +98,10 @@ class FrostTest extends OfflineIntents {
     assertRefused("do not sign payloads of kind", solana, good, "--scheme", "ecdsa");
     assertRefused("solana_transaction only", "--message-hex", SOLANA, "--scheme", "ed25519");
     assertRefused("ask for it as digest", "--message-hex", "1b".repeat(32), "--scheme", "ed25519");
+    assertRefused("is not text", "--message-hex", "680065", "--scheme", "ed25519");
+    assertRefused("is not text", "-m", "pay \u202eem", "--scheme", "ed25519");
+    byte[] latin = "gr\u00fc\u00df dich".getBytes(StandardCharsets.ISO_8859_1);
+    assertRefused("is not text", "-f", "" + file("latin", latin), "--scheme", "ed25519");
     assertRefused("do not sign payloads of kind", "-m", "hello", "--scheme", "bip340");
     assertRefused("is 32 bytes", "--digest", "ab".repeat(32), "--scheme", "bip340", "--taproot=ab");
     String psbt = "" + file("psbt", HexFormat.of().parseHex(PSBT));

@@ -59,6 +59,10 @@ public final class FakeCore {
           HexFormat.of()
               .parseHex("0279be667ef9dcbbac55a06295ce870b07029bfcdb2dce28d959f2815b16f81798"));
 
+  /** The public key of every Ed25519 key: that of RFC 8032's first test. */
+  private static final ByteString ED25519_KEY =
+      ByteString.fromHex("d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a");
+
   /** How many rounds a protocol has, and which of them are private. */
   private record Shape(int rounds, Set<Integer> hidden) {}
 
@@ -66,6 +70,7 @@ public final class FakeCore {
       Map.of(
           ProtocolId.PROTOCOL_ID_BLS_KEYGEN, new Shape(4, Set.of(3)),
           ProtocolId.PROTOCOL_ID_BLS_SIGN, new Shape(1, Set.of()),
+          ProtocolId.PROTOCOL_ID_ED25519_KEYGEN, new Shape(4, Set.of(3)),
           ProtocolId.PROTOCOL_ID_ECDSA_KEYGEN, new Shape(6, Set.of(3, 4, 5)),
           ProtocolId.PROTOCOL_ID_ECDSA_SIGN, new Shape(3, Set.of(1, 2)),
           ProtocolId.PROTOCOL_ID_ECDSA_PRESIGN, new Shape(2, Set.of(1, 2)),
@@ -229,6 +234,7 @@ public final class FakeCore {
             key(
                 ByteString.copyFromUtf8("pk " + config.getSessionId().hashCode()),
                 config.getEpoch());
+        case PROTOCOL_ID_ED25519_KEYGEN -> key(ED25519_KEY, config.getEpoch());
         case PROTOCOL_ID_ECDSA_KEYGEN -> key(ECDSA_KEY, config.getEpoch());
         case PROTOCOL_ID_ECDSA_REFRESH -> {
           requireShare();

@@ -47,6 +47,7 @@ import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Glob;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
+import io.micrometer.core.instrument.Counter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -349,6 +350,13 @@ public final class Installation implements AutoCloseable {
     /** Sessions that have not ended. */
     public int live() {
       return (int) meters.get("coterie.sessions.live").gauge().value();
+    }
+
+    /** Orders that were refused so far. */
+    public double refused() {
+      return meters.find("coterie.sessions").tag("outcome", "refused").counters().stream()
+          .mapToDouble(Counter::count)
+          .sum();
     }
 
     public boolean hasActive(String key) {

@@ -25,9 +25,6 @@ import java.util.stream.Collectors;
 
 /** Intents as people read them: a heading, every field, and a digest as the last line. */
 final class IntentPrinting {
-  /** Characters of a text that are shown. */
-  private static final int MAX_TEXT = 1000;
-
   private IntentPrinting() {}
 
   /**
@@ -111,17 +108,16 @@ final class IntentPrinting {
     if (!fingerprint.isEmpty()) {
       Output.row(out, "fingerprint", KeyFingerprint.text(fingerprint));
     }
-    Output.row(out, "in", oneLine(installation));
+    Output.row(out, "in", escaped(installation));
   }
 
   private static void terms(PrintWriter out, Scheme scheme, String purpose, Timestamp notAfter) {
     Output.row(out, "scheme", Spelling.scheme(scheme));
-    Output.row(out, "purpose", oneLine(purpose));
+    Output.row(out, "purpose", escaped(purpose));
     Output.row(out, "good until", Instant.ofEpochSecond(notAfter.getSeconds()).toString());
   }
 
   private static String holders(int threshold, List<String> parties) {
-    // All of them, however long: one that is not shown would hold a share.
     return escaped(
         "threshold: %s of %d: %s"
             .formatted(
@@ -135,11 +131,6 @@ final class IntentPrinting {
 
   private static String hex(ByteString bytes) {
     return HexFormat.of().formatHex(bytes.toByteArray());
-  }
-
-  private static String oneLine(String text) {
-    String line = escaped(text);
-    return line.length() <= MAX_TEXT ? line : line.substring(0, MAX_TEXT) + "…";
   }
 
   /** Text that nobody can take for a line of this command. */

@@ -80,11 +80,12 @@ final class KeyList {
           Spelling.scheme(key.scheme()),
           key.threshold() + " of " + key.parties().size(),
           String.join(", ", key.parties()));
-      json.addKeys(answer);
+      // No party was asked which epoch is current, so nobody has verified such an answer.
+      json.addKeys(answer.toBuilder().clearCurrent());
     } catch (CliException e) {
       refused = true;
       row(IntentVerifier.isKeyName(name) ? name : "?", "NOT ATTESTED", "", "", "");
-      err.println("coterie: " + e.getMessage());
+      err.println(output.failure(e));
     }
   }
 
@@ -96,7 +97,12 @@ final class KeyList {
 
   /** Ends the list, and returns the exit code. */
   int end() {
-    output.json(out, json);
+    if (!output.isText() && json.getKeysCount() == 0) {
+      // For programs that go through them; the form of a message leaves an empty field out.
+      out.println("{\n  \"keys\": []\n}");
+    } else {
+      output.json(out, json);
+    }
     out.flush();
     return refused ? ExitCode.REFUSED : 0;
   }

@@ -52,15 +52,18 @@ public final class SignedPayload {
     switch (kind) {
       // Looked at when the key is known.
       case BITCOIN_INPUT -> {}
-      case SOLANA_TRANSACTION -> {
+      case MESSAGE,
+          DIGEST,
+          ETHEREUM_TRANSACTION,
+          ETHEREUM_MESSAGE,
+          ETHEREUM_TYPED_DATA,
+          SOLANA_TRANSACTION -> {
         try {
-          SolanaTransaction.decode(intent.getSolanaTransaction());
+          Payloads.preview(intent);
         } catch (IntentException e) {
           throw refused(e);
         }
       }
-      case MESSAGE, DIGEST, ETHEREUM_TRANSACTION, ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA ->
-          toSign(intent, ByteString.EMPTY);
     }
   }
 

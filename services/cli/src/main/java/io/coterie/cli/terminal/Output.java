@@ -157,10 +157,19 @@ public final class Output {
   /** A failure of a command as one line: in JSON if results are asked for so. */
   public static String failure(CommandSpec command, Throwable failure, CliException known) {
     OptionSpec form = command.findOption("--output");
-    if (form == null || form.getValue() != Format.JSON) {
+    boolean inJson = form != null && form.getValue() == Format.JSON;
+    return failure(inJson, known, StatusErrors.reason(failure).map(Enum::name).orElse(""));
+  }
+
+  /** A failure of one part of a command that goes on with the others, in the same form. */
+  public String failure(CliException known) {
+    return failure(format == Format.JSON, known, "");
+  }
+
+  private static String failure(boolean inJson, CliException known, String reason) {
+    if (!inJson) {
       return "coterie: " + oneLine(known.getMessage());
     }
-    String reason = StatusErrors.reason(failure).map(Enum::name).orElse("");
     Struct error = texts("error", known.getMessage(), "reason", reason);
     if (!known.refusals().isEmpty()) {
       ListValue.Builder refused = ListValue.newBuilder();

@@ -1,5 +1,6 @@
 package io.coterie.cli.terminal;
 
+import io.coterie.platform.payload.Characters;
 import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
@@ -128,21 +129,8 @@ public interface Terminal {
                 Character.SURROGATE,
                 Character.UNASSIGNED ->
                 false;
-            default -> !isBlank(point);
+            default -> !Characters.isBlank(point);
           };
-    }
-
-    /** Letters and marks that show nothing at all, by Unicode's Default_Ignorable_Code_Point. */
-    private static boolean isBlank(int point) {
-      return point == 0x034F
-          || point >= 0x115F && point <= 0x1160
-          || point >= 0x17B4 && point <= 0x17B5
-          || point >= 0x180B && point <= 0x180F
-          || point == 0x2800 // of Braille, not among Unicode's
-          || point == 0x3164
-          || point >= 0xFE00 && point <= 0xFE0F
-          || point == 0xFFA0
-          || point >= 0xE0000 && point <= 0xE0FFF;
     }
   }
 }

@@ -65,6 +65,10 @@ public enum IntentProblem {
   MESSAGE_IS_DIGEST(
       ErrorReason.PAYLOAD_INVALID,
       "message has 32 bytes and may be the hash of a transaction: ask for it as digest"),
+  MESSAGE_NOT_TEXT(
+      ErrorReason.PAYLOAD_INVALID,
+      "message of an Ed25519 key is not text: UTF-8, without control characters other than tab and"
+          + " line ends, and without characters that hide or reorder others"),
   PSBT_MALFORMED(
       ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),
   PSBT_INPUT_UNKNOWN(ErrorReason.PAYLOAD_INVALID, "psbt has no such input"),
@@ -73,8 +77,8 @@ public enum IntentProblem {
       ErrorReason.PAYLOAD_INVALID, "the input of psbt does not say which output it spends"),
   PSBT_PREVIOUS_TRANSACTION(
       ErrorReason.PAYLOAD_INVALID,
-      "another input of psbt does not have its previous transaction (non_witness_utxo), without"
-          + " which its amount, and so the fee, is a claim that this signature does not cover"),
+      "an input of psbt does not have its previous transaction (non_witness_utxo), without which"
+          + " its amount, and so the fee, is a claim; inputs that Taproot signs for need none"),
   PSBT_UTXO_NOT_OF_KEY(
       ErrorReason.PAYLOAD_INVALID,
       "the output that the input of psbt spends does not pay to this key by P2WPKH (ECDSA) or P2TR"

@@ -162,7 +162,7 @@ public final class BitcoinPsbt {
     Integer sighash = input.getSighashType();
     require(sighash == null || sighash == SigHash.SIGHASH_ALL, IntentProblem.PSBT_SIGHASH);
     checkAmounts();
-    requirePreviousTransactions(index);
+    requirePreviousTransactions();
     return witnessHash(index, keyHash, spent.amount);
   }
 
@@ -316,13 +316,13 @@ public final class BitcoinPsbt {
   /**
    * A signature after BIP-143 covers the amount of its own input only: a requester that lies about
    * the others gets two signatures which together pay a fee that neither signer saw
-   * (CVE-2020-14199). A previous transaction proves an amount, as its id is signed.
+   * (CVE-2020-14199). A previous transaction proves an amount, as its id is signed. The own input
+   * needs one as well, so that no amount that is shown is a claim; and those that say they are of
+   * Taproot, since nothing else proves that they are.
    */
-  private void requirePreviousTransactions(int index) throws IntentException {
-    for (int i = 0; i < psbt.inputs.size(); i++) {
-      require(
-          i == index || psbt.inputs.get(i).getNonWitnessUtxo() != null,
-          IntentProblem.PSBT_PREVIOUS_TRANSACTION);
+  private void requirePreviousTransactions() throws IntentException {
+    for (Input input : psbt.inputs) {
+      require(input.getNonWitnessUtxo() != null, IntentProblem.PSBT_PREVIOUS_TRANSACTION);
     }
   }
 

@@ -110,7 +110,7 @@ final class Lines {
           Character.UNASSIGNED ->
           false;
       case Character.SPACE_SEPARATOR -> codePoint == ' ';
-      default -> codePoint != '\\';
+      default -> codePoint != '\\' && !Characters.isBlank(codePoint);
     };
   }
 }

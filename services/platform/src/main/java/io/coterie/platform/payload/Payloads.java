@@ -7,8 +7,6 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.util.Optional;
 
 /** Decodes the payload of a signing intent. */
@@ -36,11 +34,7 @@ public final class Payloads {
     ByteString toSign =
         switch (kind) {
           case MESSAGE -> {
-            describeMessage(intent.getMessage(), lines);
-            if (intent.getScheme() == Scheme.SCHEME_ED25519) {
-              requireNoTransaction(intent.getMessage(), publicKey, lines);
-              requireNoDigest(intent.getMessage());
-            }
+            message(intent, Optional.of(publicKey), lines);
             yield intent.getMessage();
           }
           case DIGEST -> {
@@ -81,6 +75,10 @@ public final class Payloads {
   public static DecodedPayload preview(SigningIntent intent) throws IntentException {
     Lines lines = new Lines();
     return switch (intent.getPayloadCase()) {
+      case MESSAGE -> {
+        message(intent, Optional.empty(), lines);
+        yield new DecodedPayload(PayloadKind.MESSAGE, intent.getMessage(), lines.list());
+      }
       case BITCOIN_INPUT -> {
         BitcoinPsbt psbt = BitcoinPsbt.decode(intent.getBitcoinInput().getPsbt());
         ByteString digest = psbt.preview(lines, intent.getBitcoinInput().getInput());
@@ -97,48 +95,51 @@ public final class Payloads {
 
   /**
    * A message is of no known format, so only its requester knows what it says; a rule has to allow
-   * messages by name. One that is too long for a line is shown by its hash.
+   * messages by name. A chain that signs its transactions unhashed takes one for a transaction: a
+   * requester that may have messages signed may not have transactions signed unread. So a message
+   * of an Ed25519 key is text, which people read to its end, and nothing that a chain is known to
+   * take for a transaction or its hash. A BLS key has no other payload than messages.
    */
-  private static void describeMessage(ByteString message, Lines lines) throws IntentException {
-    lines.add("length", message.size());
-    Optional<String> text = Lines.utf8(message);
-    if (2 + 2 * message.size() > DecodedPayload.MAX_VALUE) {
-      lines.addBytes("sha-256", ByteString.copyFrom(sha256(message)));
-    } else if (text.isPresent()) {
-      lines.add("text", text.get());
-    } else {
-      lines.addBytes("bytes", message);
-    }
-  }
-
-  private static byte[] sha256(ByteString message) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(message.toByteArray());
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every Java has SHA-256", e);
-    }
-  }
-
-  /** Many chains sign the hash of a transaction: a right to messages is none to transactions. */
-  private static void requireNoDigest(ByteString message) throws IntentException {
-    if (message.size() == DIGEST_BYTES) {
-      throw new IntentException(IntentProblem.MESSAGE_IS_DIGEST);
-    }
-  }
-
-  /**
-   * A chain that signs its transactions unhashed takes a message for one: a requester that may have
-   * messages signed may not have transactions signed unread. Solana marks every versioned
-   * transaction, known today or not, by the top bit of its first byte, and keeps one such byte for
-   * messages.
-   */
-  private static void requireNoTransaction(ByteString message, ByteString publicKey, Lines lines)
+  private static void message(SigningIntent intent, Optional<ByteString> publicKey, Lines lines)
       throws IntentException {
+    ByteString message = intent.getMessage();
+    if (intent.getScheme() != Scheme.SCHEME_ED25519) {
+      textOrBytes(message, lines);
+      return;
+    }
     if (SolanaTransaction.isTransaction(message)) {
       throw new IntentException(IntentProblem.MESSAGE_IS_TRANSACTION);
     }
+    if (message.size() == DIGEST_BYTES) {
+      throw new IntentException(IntentProblem.MESSAGE_IS_DIGEST);
+    }
+    // Solana marks every versioned transaction, known today or not, by this bit, and keeps one such
+    // byte for messages.
     if (!message.isEmpty() && (message.byteAt(0) & SolanaTransaction.VERSIONED) != 0) {
-      SolanaOffchainMessage.decode(message, publicKey).describe(lines);
+      SolanaOffchainMessage offchain = SolanaOffchainMessage.decode(message, publicKey);
+      requireText(Optional.of(offchain.text()));
+      lines.add("length", message.size());
+      offchain.describe(lines);
+      return;
+    }
+    requireText(Lines.utf8(message));
+    textOrBytes(message, lines);
+  }
+
+  private static void requireText(Optional<String> text) throws IntentException {
+    if (text.isEmpty() || text.get().codePoints().anyMatch(Characters::misleads)) {
+      throw new IntentException(IntentProblem.MESSAGE_NOT_TEXT);
+    }
+  }
+
+  /** Adds all of it: a person who confirms a signature has to see the end as well. */
+  private static void textOrBytes(ByteString message, Lines lines) throws IntentException {
+    lines.add("length", message.size());
+    Optional<String> text = Lines.utf8(message);
+    if (text.isPresent()) {
+      lines.add("text", text.get());
+    } else {
+      lines.addBytes("bytes", message);
     }
   }
 
@@ -164,13 +165,7 @@ public final class Payloads {
   /** EIP-191, version 0x45. */
   private static ByteString ethereumMessage(ByteString message, Lines lines)
       throws IntentException {
-    lines.add("length", message.size());
-    Optional<String> text = Lines.utf8(message);
-    if (text.isPresent()) {
-      lines.add("text", text.get());
-    } else {
-      lines.addBytes("bytes", message);
-    }
+    textOrBytes(message, lines);
     String prefix = "\u0019Ethereum Signed Message:\n" + message.size();
     return ByteString.copyFrom(
         Keccak.hash(prefix.getBytes(StandardCharsets.US_ASCII), message.toByteArray()));

@@ -64,15 +64,20 @@ final class SolanaOffchainMessage {
   /**
    * Decodes a message that is to be signed as it is.
    *
-   * @param publicKey the key that signs, 32 bytes
+   * @param publicKey the key that signs, 32 bytes; empty if it is not at hand
    * @throws IntentException if it is not one, has another length than it says, characters that its
    *     format forbids, or does not have the key among its signers
    */
-  static SolanaOffchainMessage decode(ByteString bytes, ByteString publicKey)
+  static SolanaOffchainMessage decode(ByteString bytes, Optional<ByteString> publicKey)
       throws IntentException {
     SolanaOffchainMessage message = new SolanaOffchainMessage(bytes);
-    require(message.signers.contains(publicKey));
+    require(publicKey.isEmpty() || message.signers.contains(publicKey.get()));
     return message;
+  }
+
+  /** The text that it announces. */
+  String text() {
+    return text;
   }
 
   /** The fields that people are shown. */

@@ -11,7 +11,6 @@ import fr.acinq.bitcoin.Transaction;
 import fr.acinq.bitcoin.TxHash;
 import fr.acinq.bitcoin.TxIn;
 import fr.acinq.bitcoin.TxOut;
-import fr.acinq.bitcoin.psbt.Psbt;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.proto.custody.v1.BitcoinInput;
@@ -65,18 +64,39 @@ class BitcoinPsbtTest {
           List.of(out(625_000_000, KEY)),
           0);
 
+  /** The transaction whose second output another second input spends. */
+  private static final Transaction OWN_PREVIOUS =
+      new Transaction(
+          1,
+          List.of(new TxIn(new OutPoint(new TxHash("33".repeat(32)), 0), new byte[0], 0xffffffffL)),
+          List.of(out(1, KEY), out(600_000_000, KEY)),
+          0);
+
   private static final String PROVEN =
-      TRANSACTION.replace(
-          "fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f00000000",
-          PREVIOUS.hash.value.toHex() + "00000000");
+      TRANSACTION
+          .replace(
+              "fff7f7881a8099afa6940d42d1e7f6362bec38171ea3edf433541db4e4ad969f00000000",
+              PREVIOUS.hash.value.toHex() + "00000000")
+          .replace(
+              "ef51e1b804cc89d182d279655c3aa89e815b1b309fe287d9b2b55d57b90ec68a01000000",
+              OWN_PREVIOUS.hash.value.toHex() + "01000000");
 
   private static String previous() {
     return entry("00", HexFormat.of().formatHex(Transaction.write(PREVIOUS)));
   }
 
-  /** The example with a first input whose previous transaction is there. */
+  private static String ownPrevious() {
+    return entry("00", HexFormat.of().formatHex(Transaction.write(OWN_PREVIOUS)));
+  }
+
+  /** The second input, with the transaction that has what it spends. */
+  private static String own() {
+    return ownPrevious() + entry("01", UTXO);
+  }
+
+  /** The example with inputs whose previous transactions are there. */
   static ByteString proven() {
-    return psbt(PROVEN, previous(), entry("01", UTXO));
+    return psbt(PROVEN, previous(), own());
   }
 
   private static SigningIntent intent(ByteString psbt, int input) {
@@ -107,7 +127,7 @@ class BitcoinPsbtTest {
         .isEqualTo(
             """
             input: 1 of 2
-            spends: 8ac60eb9575db5b2d987e29f301b5b819ea83a5c6579d282d189cc04b8e151ef:1
+            spends: MINE:1
             amount: 600000000
             input 0: 625000000 from OWN, at PREVIOUS:0
             fee: 889210000
@@ -118,6 +138,7 @@ class BitcoinPsbtTest {
             output 1: 223450000 to 16TZ8J6Q5iZKBWizWzFAYnrsaox5Z5aBRV
             """
                 .replace("OWN", BitcoinAddress.of(KEY, BitcoinAddress.Network.MAINNET))
+                .replace("MINE", OWN_PREVIOUS.txid.value.toHex())
                 .replace("PREVIOUS", PREVIOUS.txid.value.toHex()));
   }
 
@@ -134,6 +155,13 @@ class BitcoinPsbtTest {
         intent(
             psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_000)), entry("01", UTXO)), 0),
         KEY);
+    // Nor those of the others of the own input.
+    assertRefused(
+        IntentProblem.PSBT_PREVIOUS_TRANSACTION, psbt(PROVEN, previous(), entry("01", UTXO)));
+    // An input may say that it is of Taproot, and not be.
+    String taproot = "40420f0000000000" + "22" + "5120" + "11".repeat(32);
+    assertRefused(
+        IntentProblem.PSBT_PREVIOUS_TRANSACTION, psbt(PROVEN, entry("01", taproot), own()));
   }
 
   /** Else it proves nothing about the amount that the fee is made of. */
@@ -154,8 +182,7 @@ class BitcoinPsbtTest {
             psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_001)), entry("01", UTXO)))) {
       assertRefused(IntentProblem.PSBT_MALFORMED, lie);
     }
-    ByteString both =
-        psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_000)), entry("01", UTXO));
+    ByteString both = psbt(PROVEN, previous() + entry("01", witnessUtxo(625_000_000)), own());
     assertThat(Payloads.decode(intent(both, 1), KEY).toSign())
         .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
   }
@@ -189,7 +216,7 @@ class BitcoinPsbtTest {
         psbt(
             PROVEN,
             previous(),
-            entry("01", UTXO)
+            own()
                 + entry(
                     "02025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357",
                     signature + "01"));
@@ -243,9 +270,7 @@ class BitcoinPsbtTest {
     }
     assertThat(
             Payloads.decode(
-                    intent(
-                        psbt(PROVEN, previous(), entry("01", UTXO) + entry("03", "01000000")), 1),
-                    KEY)
+                    intent(psbt(PROVEN, previous(), own() + entry("03", "01000000")), 1), KEY)
                 .toSign())
         .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
   }
@@ -280,28 +305,14 @@ class BitcoinPsbtTest {
   }
 
   @Test
-  void the_fee_of_a_single_input_needs_no_previous_transaction() throws Exception {
-    Transaction previous = new Transaction(2, List.of(), List.of(out(5_000, KEY)), 0);
-    TxIn in = new TxIn(new OutPoint(previous, 0), 0xffffffffL);
-    Psbt one = new Psbt(new Transaction(2, List.of(in), List.of(out(4_000, KEY)), 0));
-    ByteString encoded =
-        ByteString.copyFrom(
-            one.updateWitnessInput(
-                            in.outPoint,
-                            out(5_000, KEY),
-                            null,
-                            null,
-                            null,
-                            java.util.Map.of(),
-                            null,
-                            null,
-                            java.util.Map.of())
-                        .getRight()
-                    instanceof Psbt updated
-                ? Psbt.write(updated).toByteArray()
-                : new byte[0]);
-    assertThat(PayloadsTest.text(Payloads.decode(intent(encoded, 0), KEY)))
-        .contains("fee: 1000\n", "amount: 5000\n");
+  void a_single_input_needs_its_previous_transaction_too() throws Exception {
+    List<TxOut> outputs = List.of(out(4_000, KEY));
+    assertThat(PayloadsTest.text(Payloads.decode(intent(withOutputs(outputs), 0), KEY)))
+        .contains("fee: 599996000\n", "amount: 600000000\n");
+    PayloadsTest.assertRefused(
+        IntentProblem.PSBT_PREVIOUS_TRANSACTION,
+        intent(withOutputs(entry("01", UTXO), outputs), 0),
+        KEY);
   }
 
   private static TxOut out(long amount, ByteString key) {
@@ -333,11 +344,14 @@ class BitcoinPsbtTest {
   @Test
   void entries_of_a_map_may_have_any_order() throws Exception {
     List<String> entries =
-        List.of(entry("01", UTXO), entry("03", "01000000"), entry("fc0361626300", "ff"));
+        List.of(
+            ownPrevious(), entry("01", UTXO), entry("03", "01000000"), entry("fc0361626300", "ff"));
     ByteString sorted = psbt(PROVEN, previous(), String.join("", entries));
     for (List<String> order :
         List.of(
-            entries, entries.reversed(), List.of(entries.get(1), entries.get(0), entries.get(2)))) {
+            entries,
+            entries.reversed(),
+            List.of(entries.get(2), entries.get(1), entries.get(3), entries.get(0)))) {
       ByteString psbt = psbt(PROVEN, previous(), String.join("", order));
       assertThat(Payloads.decode(intent(psbt, 1), KEY).toSign())
           .isEqualTo(Payloads.decode(intent(proven(), 1), KEY).toSign());
@@ -345,7 +359,7 @@ class BitcoinPsbtTest {
     }
     for (String twice : entries) {
       assertRefused(
-          IntentProblem.PSBT_MALFORMED, psbt(TRANSACTION, "", String.join("", entries) + twice));
+          IntentProblem.PSBT_MALFORMED, psbt(PROVEN, previous(), String.join("", entries) + twice));
     }
     assertRefused(
         IntentProblem.PSBT_MALFORMED,
@@ -409,16 +423,7 @@ class BitcoinPsbtTest {
 
   private static ByteString withGlobal(String entries) {
     return ByteString.fromHex(
-        MAGIC
-            + entry("00", PROVEN)
-            + entries
-            + END
-            + previous()
-            + END
-            + entry("01", UTXO)
-            + END
-            + END
-            + END);
+        MAGIC + entry("00", PROVEN) + entries + END + previous() + END + own() + END + END + END);
   }
 
   @Test
@@ -517,13 +522,17 @@ class BitcoinPsbtTest {
   }
 
   private static ByteString withOutputs(List<TxOut> outputs) {
-    TxIn in = new TxIn(new OutPoint(new TxHash("11".repeat(32)), 3), new byte[0], 0xffffffffL);
+    return withOutputs(own(), outputs);
+  }
+
+  private static ByteString withOutputs(String input, List<TxOut> outputs) {
+    TxIn in = new TxIn(new OutPoint(OWN_PREVIOUS.txid, 1), new byte[0], 0xffffffffL);
     Transaction tx = new Transaction(2, List.of(in), outputs, 0);
     return ByteString.fromHex(
         MAGIC
             + entry("00", java.util.HexFormat.of().formatHex(Transaction.write(tx)))
             + END
-            + entry("01", UTXO)
+            + input
             + END
             + END.repeat(outputs.size()));
   }

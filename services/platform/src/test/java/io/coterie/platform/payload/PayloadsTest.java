@@ -11,9 +11,7 @@ import io.coterie.platform.payload.DecodedPayload.Field;
 import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
-import java.nio.charset.StandardCharsets;
-import java.security.MessageDigest;
-import java.util.HexFormat;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
 import java.util.stream.Collectors;
@@ -121,28 +119,75 @@ class PayloadsTest {
         KEY);
   }
 
+  /** A person who confirms it has read its end. */
   @Test
-  void a_message_is_shown_or_its_hash_is() throws Exception {
-    assertThat(message(Scheme.SCHEME_BLS12381, "hello")).isEqualTo("length: 5\ntext: hello\n");
-    assertThat(message(Scheme.SCHEME_ED25519, "x".repeat(1000)))
-        .isEqualTo(
-            "length: 1000\nsha-256: "
-                + "0x"
-                + HexFormat.of()
-                    .formatHex(
-                        MessageDigest.getInstance("SHA-256")
-                            .digest("x".repeat(1000).getBytes(StandardCharsets.US_ASCII)))
-                + "\n");
+  void a_message_is_shown_whole_or_it_is_refused() throws Exception {
+    String text = "x".repeat(256) + "y".repeat(256) + "pay";
+    String lines = "x".repeat(256) + "\ntext (2): " + "y".repeat(256) + "\ntext (3): pay\n";
+    for (Scheme scheme : List.of(Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519)) {
+      assertThat(message(scheme, "hello")).isEqualTo("length: 5\ntext: hello\n");
+      assertThat(message(scheme, text)).isEqualTo("length: 515\ntext: " + lines);
+      assertRefused(
+          IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW,
+          intent(scheme, ByteString.copyFromUtf8("\n".repeat(50_000))),
+          KEY);
+    }
+    ByteString root = ByteString.fromHex("ff".repeat(200));
+    DecodedPayload bytes = Payloads.decode(intent(Scheme.SCHEME_BLS12381, root), KEY);
+    assertThat(bytes.fields().stream().skip(1).map(Field::value).collect(Collectors.joining()))
+        .isEqualTo("0x" + "ff".repeat(200));
+  }
+
+  /** Bytes that only a program can read may be a transaction of some chain. */
+  @Test
+  void an_ed25519_message_is_text() throws Exception {
+    for (String text :
+        List.of(
+            "a", "tab\tand\nlines\r\n", "w\u00e4hrung \u20ac 5 \ud83d\ude00", "{\"to\":\"me\"}")) {
+      ByteString message = ByteString.copyFromUtf8(text);
+      assertThat(Payloads.decode(intent(Scheme.SCHEME_ED25519, message), KEY).toSign())
+          .isEqualTo(message);
+    }
+    List<ByteString> others = new ArrayList<>();
+    // Not UTF-8: half a character, an overlong one, half a surrogate pair.
+    for (String hex : List.of("61c3", "61c080", "61eda080", "61ff", "61f8888080")) {
+      others.add(ByteString.fromHex(hex));
+    }
+    for (int control = 0; control < 0xa0; control++) {
+      if (Character.isISOControl(control)
+          && control != '\t'
+          && control != '\n'
+          && control != '\r') {
+        others.add(ByteString.copyFromUtf8("a" + (char) control));
+      }
+    }
+    // Directions, widths of nothing, separators of lines, letters that show nothing, tags.
+    for (int hidden :
+        new int[] {
+          0xad, 0x61c, 0x200b, 0x200d, 0x200e, 0x2028, 0x2029, 0x202a, 0x202e, 0x2060, 0x2066,
+          0x2069, 0xfeff, 0x34f, 0x115f, 0x2800, 0x3164, 0xfe0f, 0xffa0, 0xe0041, 0xe0100
+        }) {
+      others.add(ByteString.copyFromUtf8("a" + Character.toString(hidden) + "b"));
+    }
+    for (ByteString other : others) {
+      assertRefused(IntentProblem.MESSAGE_NOT_TEXT, intent(Scheme.SCHEME_ED25519, other), KEY);
+      // BLS has no other payload for them.
+      assertThat(Payloads.decode(intent(Scheme.SCHEME_BLS12381, other), KEY).toSign())
+          .isEqualTo(other);
+    }
+  }
+
+  @Test
+  void a_letter_that_shows_nothing_is_shown_by_its_number() throws Exception {
+    assertThat(message(Scheme.SCHEME_BLS12381, "a\u3164b")).endsWith("text: a\\u{3164}b\n");
+  }
+
+  private static SigningIntent intent(Scheme scheme, ByteString message) {
+    return SigningIntent.newBuilder().setScheme(scheme).setMessage(message).build();
   }
 
   private static String message(Scheme scheme, String text) throws Exception {
-    return text(
-        Payloads.decode(
-            SigningIntent.newBuilder()
-                .setScheme(scheme)
-                .setMessage(ByteString.copyFromUtf8(text))
-                .build(),
-            KEY));
+    return text(Payloads.decode(intent(scheme, ByteString.copyFromUtf8(text)), KEY));
   }
 
   /** Many chains sign the hash of a transaction with Ed25519. */

@@ -1,12 +1,15 @@
 package io.coterie.platform.payload;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Messages of an Ed25519 key whose first byte has its top bit set. */
@@ -42,7 +45,10 @@ class SolanaOffchainMessageTest {
   }
 
   private static void assertRefused(ByteString message) {
-    PayloadsTest.assertRefused(IntentProblem.MESSAGE_VERSIONED, intent(message), KEY);
+    PayloadsTest.assertRefused(
+        message.size() == 32 ? IntentProblem.MESSAGE_IS_DIGEST : IntentProblem.MESSAGE_VERSIONED,
+        intent(message),
+        KEY);
   }
 
   @Test
@@ -63,7 +69,7 @@ class SolanaOffchainMessageTest {
 
   @Test
   void other_messages_and_other_schemes_are_signed_as_they_are() throws Exception {
-    ByteString plain = ByteString.copyFromUtf8("\u007fhello");
+    ByteString plain = ByteString.copyFromUtf8("~hello");
     assertThat(Payloads.decode(intent(plain), KEY).toSign()).isEqualTo(plain);
     ByteString version1 = ByteString.fromHex("81010001");
     SigningIntent bls = intent(version1).toBuilder().setScheme(Scheme.SCHEME_BLS12381).build();
@@ -78,12 +84,28 @@ class SolanaOffchainMessageTest {
       assertThat(decoded.toSign()).isEqualTo(message);
       assertThat(decoded.fields().toString()).contains("log in");
     }
+    ByteString lines = message(1, "log in\n\tto \u00fc\r\n");
+    assertThat(Payloads.decode(intent(lines), KEY).toSign()).isEqualTo(lines);
+    for (String hidden : List.of("log\u0000in", "log \u202eni", "log\u200bin", "log\u2028in")) {
+      PayloadsTest.assertRefused(IntentProblem.MESSAGE_NOT_TEXT, intent(message(1, hidden)), KEY);
+    }
     ByteString umlaut = message(1, "gr\u00fc\u00df dich");
     assertThat(Payloads.decode(intent(umlaut), KEY).toSign()).isEqualTo(umlaut);
     ByteString shared = message(0, 0, "33".repeat(32) + hex(KEY), 2, new byte[] {'h', 'i'});
     assertThat(Payloads.decode(intent(shared), KEY).toSign()).isEqualTo(shared);
     ByteString largest = message(0, "a".repeat(1232 - 85));
     assertThat(Payloads.decode(intent(largest), KEY).toSign()).isEqualTo(largest);
+  }
+
+  /** Its requester has the message before it has the key at hand. */
+  @Test
+  void a_preview_shows_it_for_whichever_of_its_signers_it_is() throws Exception {
+    ByteString message = message(1, "log in");
+    assertThat(Payloads.preview(intent(message))).isEqualTo(Payloads.decode(intent(message), KEY));
+    assertThatThrownBy(() -> Payloads.preview(intent(message.substring(1, 40))))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> assertThat(e.problem()).isEqualTo(IntentProblem.MESSAGE_NOT_TEXT));
   }
 
   @Test

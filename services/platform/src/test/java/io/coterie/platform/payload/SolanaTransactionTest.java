@@ -497,15 +497,13 @@ class SolanaTransactionTest {
                   .toSign())
           .isEqualTo(transaction);
     }
-    assertThat(
-            Payloads.decode(
-                    SigningIntent.newBuilder()
-                        .setScheme(Scheme.SCHEME_ED25519)
-                        .setMessage(TRANSFER.substring(1))
-                        .build(),
-                    KEY)
-                .toSign())
-        .isEqualTo(TRANSFER.substring(1));
+    PayloadsTest.assertRefused(
+        IntentProblem.MESSAGE_NOT_TEXT,
+        SigningIntent.newBuilder()
+            .setScheme(Scheme.SCHEME_ED25519)
+            .setMessage(TRANSFER.substring(1))
+            .build(),
+        KEY);
   }
 
   @Test

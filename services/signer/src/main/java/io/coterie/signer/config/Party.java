@@ -29,7 +29,6 @@ import java.io.IOException;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
@@ -401,15 +400,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
     return open == null ? Duration.ZERO : open.ahead();
   }
 
-  /** The holds of the operator, and keys that are frozen. */
   private List<Hold> holds() {
     PartyStore open = store;
-    if (open == null) {
-      return List.of();
-    }
-    List<Hold> all = new ArrayList<>(open.holds().all());
-    troubles().stream().flatMap(trouble -> trouble.hold().stream()).forEach(all::add);
-    return all;
+    return open == null ? List.of() : open.holds().all();
   }
 
   @Override

@@ -3,6 +3,7 @@ package io.coterie.signer.order;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -18,8 +19,11 @@ public record Hold(Scope scope, Cause cause, String reason, @Nullable Instant si
   public enum Cause {
     /** The operator of this party has asked for it. */
     OPERATOR("the operator of this party, with 'lift'"),
-    /** A party could not be written down that the key must not be used with: a frozen key. */
-    FREEZE("the operator of this party, with 'unfreeze', once the disk is mended");
+    /**
+     * A frozen key: the core advised it, or a party could not be written down that the key must not
+     * be used with.
+     */
+    FREEZE("the operator of this party, with 'unfreeze', once its reason is mended");
 
     private final String lifter;
 
@@ -84,10 +88,12 @@ public record Hold(Scope scope, Cause cause, String reason, @Nullable Instant si
         .formatted(scope.text(), since == null ? "" : " since " + since, reason, cause.lifter());
   }
 
-  /** The hold of a list that an order meets, if there is one. */
-  static Optional<Hold> on(Iterable<Hold> holds, String key, @Nullable String requester) {
+  /** The hold of a list that a session meets, if there is one. */
+  static Optional<Hold> on(Iterable<Hold> holds, Set<Cause> causes, SessionPlan plan) {
+    SessionPlan.Request request = plan.request();
+    String requester = request == null ? null : request.requester();
     for (Hold hold : holds) {
-      if (hold.scope.covers(key, requester)) {
+      if (causes.contains(hold.cause) && hold.scope.covers(plan.key(), requester)) {
         return Optional.of(hold);
       }
     }

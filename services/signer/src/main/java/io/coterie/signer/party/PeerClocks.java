@@ -28,8 +28,14 @@ public final class PeerClocks implements AutoCloseable {
   /** A party whose clock is further from its peers' is not ready. */
   public static final Duration TOLERANCE = Duration.ofSeconds(30);
 
-  /** Also the time before the first question: peers are met by then. */
   private static final Duration PERIOD = Duration.ofSeconds(20);
+
+  /**
+   * The time before the first question. While a peer that can be reached has not said the time, the
+   * next one comes after twice as long, up to {@link #PERIOD}: each takes the place of the one
+   * before, and an answer has its way to make.
+   */
+  private static final Duration FIRST = Duration.ofSeconds(1);
 
   /** An answer that took longer says too little. */
   private static final Duration LONGEST_WAY = Duration.ofSeconds(10);
@@ -62,6 +68,9 @@ public final class PeerClocks implements AutoCloseable {
 
   private record Asked(ByteString challenge, long nanos) {}
 
+  /** How long after the last question the next one comes if a peer has not been heard. */
+  private volatile Duration patience = FIRST;
+
   /**
    * A peer's clock.
    *
@@ -89,16 +98,30 @@ public final class PeerClocks implements AutoCloseable {
     this.clock = clock;
     this.random = random;
     this.lane = pool.lane();
-    this.asking = pool.every(PERIOD, this::ask);
+    this.asking = pool.every(FIRST, this::askIfDue);
+  }
+
+  /** Asks again when all readings are old, and sooner for a peer of which there is none. */
+  private void askIfDue() {
+    Duration since = Duration.ofNanos(pool.nanos() - asked.nanos());
+    boolean unheard = peers().stream().anyMatch(peer -> !readings.containsKey(peer.partyId()));
+    if (asked.challenge().isEmpty() || since.compareTo(unheard ? patience : PERIOD) >= 0) {
+      ask();
+    }
+  }
+
+  private List<Member> peers() {
+    return network.reachable().stream().filter(m -> m.role() == Member.Role.PARTY).toList();
   }
 
   void ask() {
     byte[] challenge = new byte[ClockStatement.CHALLENGE_BYTES];
     random.nextBytes(challenge);
     Asked next = new Asked(ByteString.copyFrom(challenge), pool.nanos());
+    Duration longer = patience.multipliedBy(2);
+    patience = longer.compareTo(PERIOD) > 0 ? PERIOD : longer;
     asked = next;
-    List<Member> peers =
-        network.reachable().stream().filter(m -> m.role() == Member.Role.PARTY).toList();
+    List<Member> peers = peers();
     if (!peers.isEmpty()) {
       network.broadcast(
           peers,
@@ -194,13 +217,16 @@ public final class PeerClocks implements AutoCloseable {
 
   /**
    * How far the slowest clock of some parties is behind this one by their last word, however old
-   * that is: as much as is tolerated at most, so that a liar delays nothing for longer.
+   * that is: as much as is tolerated at most, so that a liar delays nothing for longer. A peer that
+   * has not been heard since the start may be behind by as much.
    */
   public Duration behind(Collection<Integer> parties) {
     long most = 0;
+    int self = network.self().partyId();
     for (int party : parties) {
       Reading reading = readings.get(party);
-      most = Math.max(most, reading == null ? 0 : -reading.aheadMs());
+      long behindMs = reading == null ? TOLERANCE.toMillis() : -reading.aheadMs();
+      most = Math.max(most, party == self ? 0 : behindMs);
     }
     return Duration.ofMillis(Math.min(most, TOLERANCE.toMillis()));
   }

@@ -97,6 +97,7 @@ public final class ConfiguredPolicy implements PolicyGate {
       case RESHARE_EPOCH_OTHER -> RefusalReason.REFUSAL_REASON_RESHARED;
       case PAYLOAD_TOO_LONG_TO_SHOW,
           MESSAGE_IS_DIGEST,
+          MESSAGE_NOT_TEXT,
           ETHEREUM_TRANSACTION_MALFORMED,
           ETHEREUM_TRANSACTION_TYPE,
           ETHEREUM_CHAIN_ID_MISSING,

@@ -6,9 +6,11 @@ import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Trust;
 import java.security.PublicKey;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -35,13 +37,11 @@ public final class LocalRules {
 
   /**
    * The policy of this party under a trust file. A requester counts with the present one of its
-   * keys: clients believe earlier ones about keys of their time, and nobody may ask with them.
-   *
-   * @throws IllegalArgumentException if the trust file gives two requesters of this party one key
+   * keys: clients believe earlier ones about keys of their time, and nobody may ask with them. Two
+   * requesters with one key would have two sets of request ids, so it counts for neither.
    */
   public TrustedPolicy within(Trust trust) {
-    List<Requester> requesters = new ArrayList<>();
-    Map<String, RequesterRule> rules = new LinkedHashMap<>();
+    Map<String, PublicKey> keys = new LinkedHashMap<>();
     Map<String, Trust.Requester> believed = new LinkedHashMap<>();
     List<String> leftOut = new ArrayList<>();
     byName.forEach(
@@ -51,14 +51,34 @@ public final class LocalRules {
             leftOut.add("the trust file does not name requester " + name);
             return;
           }
-          PublicKey present = RequesterKeys.publicKey(entry.publicKeys().getFirst());
+          PublicKey present;
+          try {
+            present = RequesterKeys.publicKey(entry.publicKeys().getFirst());
+          } catch (IllegalArgumentException e) {
+            leftOut.add(
+                "the trust file has a public key of requester %s that is none: %s"
+                    .formatted(name, e.getMessage()));
+            return;
+          }
           if (local.pinned().filter(pinned -> !pinned.equals(present)).isPresent()) {
             leftOut.add("the trust file has another public key of requester " + name);
             return;
           }
-          requesters.add(new Requester(name, present));
-          rules.put(name, local.rule());
+          keys.put(name, present);
           believed.put(name, entry);
+        });
+    List<Requester> requesters = new ArrayList<>();
+    Map<String, RequesterRule> rules = new LinkedHashMap<>();
+    keys.forEach(
+        (name, key) -> {
+          if (Collections.frequency(keys.values(), key) > 1) {
+            leftOut.add(
+                "the trust file gives requester %s the public key of another one".formatted(name));
+            believed.remove(name);
+            return;
+          }
+          requesters.add(new Requester(name, key));
+          rules.put(name, Objects.requireNonNull(byName.get(name)).rule());
         });
     return new TrustedPolicy(
         new ConfiguredPolicy(new RequesterDirectory(requesters), rules), believed, leftOut);

@@ -98,6 +98,8 @@ final class Admission {
       return intent;
     } catch (RefusedException e) {
       session.asked = refusable(e.intent().orElse(null));
+      // The policy looks at what an intent says after it has checked who signed it.
+      session.verified = e.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
       throw e;
     }
   }

@@ -60,7 +60,7 @@ final class ListeningRuns {
     if (left.isNegative()) {
       return false;
     }
-    session.deadline = pool.after(left, () -> session.run(() -> stop(session)));
+    session.after(pool, left, () -> stop(session));
     add(session).ifPresent(other -> other.run(other::closeRun));
     return true;
   }

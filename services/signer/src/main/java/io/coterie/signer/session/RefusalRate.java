@@ -3,9 +3,9 @@ package io.coterie.signer.session;
 import io.coterie.platform.limit.Rate;
 
 /**
- * How many refusals are logged and audited one by one. A member that floods this party with orders
- * must not fill its disk: beyond the rate they are counted, and the next record says how many there
- * were. Thread-safe.
+ * How many refusals are logged one by one, and audited if a requester has signed for them. A
+ * coordinator that floods this party with orders must fill neither its disk nor its log: beyond the
+ * rate they are counted, and the next line or record says how many there were. Thread-safe.
  */
 final class RefusalRate {
   static final int BURST = 1000;
@@ -22,7 +22,7 @@ final class RefusalRate {
    * One refusal.
    *
    * @return how many were not recorded since the last one that was; -1 if this one is not to be
-   *     recorded
+   *     recorded or logged
    */
   synchronized long next(long nowNanos) {
     if (!rate.take(nowNanos)) {

@@ -61,12 +61,10 @@ final class Refusals {
             || refusal.reason() == RefusalReason.REFUSAL_REASON_SESSION_REPLAYED;
     SessionPlan plan = session.plan;
     SessionPlan.Request request = plan == null ? null : plan.request();
-    // The policy looks at what an intent says after it has checked who signed it.
-    boolean asked = session.verified || refusal.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
     String requestId = request == null ? null : request.requestId();
     String account = DiskShares.ofCoordinator(session.coordinator.name());
     CompletionStage<Boolean> decline =
-        asked && disk.mayTake(account) && !witnesses.mayHaveForgotten(requestId)
+        session.verified && disk.mayTake(account) && !witnesses.mayHaveForgotten(requestId)
             ? claims.decline(session.id, account, requestId)
             : CompletableFuture.completedFuture(false);
     decline.whenComplete(
@@ -97,10 +95,9 @@ final class Refusals {
     }
     String requestId = plan.asked().requestId();
     try {
-      holds.check(plan);
-      return !witnesses.mayHaveForgotten(requestId) && !claims.isFenced(requestId);
-    } catch (RefusedException e) {
-      return false;
+      return !holds.isHeld(plan)
+          && !witnesses.mayHaveForgotten(requestId)
+          && !claims.isFenced(requestId);
     } catch (RuntimeException e) {
       log.error("it cannot be looked up whether a contribution may be sent again", e);
       return false;

@@ -13,6 +13,7 @@ import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.trust.Member;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Future;
@@ -49,7 +50,8 @@ final class Session {
   @Nullable Operation operation;
 
   ProtocolCore.@Nullable Run run;
-  @Nullable Future<?> deadline;
+  private @Nullable Future<?> deadline;
+  private int deadlines;
 
   /** Its places among the sessions that still have something to send. */
   final HeldPlaces untilLastSent = new HeldPlaces();
@@ -160,11 +162,36 @@ final class Session {
     observer.moved(before, event, state);
   }
 
-  /** Closes the run, if it has one, and stops its clock. */
-  void closeRun() {
+  /**
+   * Does something in the lane after a time, in place of what was to be done before: that counts no
+   * more, also if it is due already and waits in the lane.
+   */
+  void after(WorkPool pool, Duration time, Runnable end) {
+    stopClock();
+    int number = deadlines;
+    deadline =
+        pool.after(
+            time,
+            () ->
+                run(
+                    () -> {
+                      if (number == deadlines) {
+                        end.run();
+                      }
+                    }));
+  }
+
+  /** Nothing is done for its time any more. */
+  void stopClock() {
     if (deadline != null) {
       deadline.cancel(false);
     }
+    deadlines++;
+  }
+
+  /** Closes the run, if it has one, and stops its clock. */
+  void closeRun() {
+    stopClock();
     if (run != null) {
       run.close();
       run = null;

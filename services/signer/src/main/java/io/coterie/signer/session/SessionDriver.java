@@ -241,11 +241,21 @@ final class SessionDriver {
   /** Waits for the contributions of others as long as they may be made, not only for the result. */
   private void awaitLapse(Session session) {
     Duration left = session.operation().lapse(limits, clock.instant()).orElse(null);
-    if (left != null && session.deadline != null) {
-      session.deadline.cancel(false);
-      // Each contributes up to the deadline by its own clock.
-      Duration slowest = behind.apply(session.plan().partyIds());
-      session.deadline = pool.after(left.plus(slowest), () -> session.run(() -> deadline(session)));
+    if (left != null) {
+      session.after(pool, left, () -> awaitSlowest(session));
+    }
+  }
+
+  /**
+   * Each contributes up to the deadline by its own clock. Looked at as late as this, since a party
+   * that has just started hears of the clocks meanwhile.
+   */
+  private void awaitSlowest(Session session) {
+    Duration slowest = behind.apply(session.plan().partyIds());
+    if (slowest.isPositive() && SessionLifecycle.allows(session.state, Event.DEADLINE)) {
+      session.after(pool, slowest, () -> deadline(session));
+    } else {
+      deadline(session);
     }
   }
 
@@ -485,9 +495,7 @@ final class SessionDriver {
       }
     }
     accounts.records().counted(session, event, cause);
-    if (session.deadline != null) {
-      session.deadline.cancel(false);
-    }
+    session.stopClock();
     if (session.run != null && !running.listening().keep(session, event)) {
       session.closeRun();
     }

@@ -96,7 +96,7 @@ final class SessionOpening {
       }
       SessionPlan plan = session.plan();
       Duration left = Duration.between(clock.instant(), plan.deadline());
-      session.deadline = pool.after(left, () -> session.run(() -> driver.deadline(session)));
+      session.after(pool, left, () -> driver.deadline(session));
       goOn(session);
     } catch (RefusedException e) {
       driver.refuse(session, e);

@@ -21,7 +21,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
-/** Records how sessions ended: in the audit trail, in the metrics and in the log. */
+/**
+ * Records how sessions ended: in the metrics, in the log and, once a requester is known to have
+ * signed for one, in the audit trail.
+ */
 final class SessionRecords {
   /** The cause of an end that needs none. */
   static final String NO_CAUSE = "none";
@@ -35,6 +38,9 @@ final class SessionRecords {
   private final LongSupplier nanos;
   private final RefusalRate refusals;
 
+  /** Apart from the rest: no stranger takes the room of refusals to requesters. */
+  private final RefusalRate strangers;
+
   /**
    * @param nanos a clock that only goes forward
    */
@@ -43,6 +49,7 @@ final class SessionRecords {
     this.telemetry = telemetry;
     this.nanos = nanos;
     this.refusals = new RefusalRate(nanos.getAsLong());
+    this.strangers = new RefusalRate(nanos.getAsLong());
   }
 
   /** As in metrics and the audit trail: {@code key_frozen}. */
@@ -60,13 +67,13 @@ final class SessionRecords {
   /** An order came from a party, which misbehaves: nobody is answered. */
   void orderOfParty(SessionId id, Member sender) {
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, NOT_A_COORDINATOR);
-    refusal(Audit.refused(id, sender, NOT_A_COORDINATOR, ""));
+    logged(Audit.refused(id, sender, NOT_A_COORDINATOR, ""));
   }
 
-  /** An order was refused that does not become a session. */
+  /** An order was refused that does not become a session: whose it is nobody has looked at. */
   void refusedUnseen(Session session, RefusalReason reason, String detail) {
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
-    refusal(Audit.refused(session.id, session.coordinator, label(reason), detail));
+    logged(Audit.refused(session.id, session.coordinator, label(reason), detail));
   }
 
   /** The event that ended a session goes to the audit trail. */
@@ -82,7 +89,9 @@ final class SessionRecords {
     if (session.state == State.REFUSED && plan != null) {
       end = Audit.withDetail(end, session.refusal);
     }
-    if (session.state == State.REFUSED || !session.claimed) {
+    if (!session.verified) {
+      logged(end);
+    } else if (session.state == State.REFUSED || !session.claimed) {
       // Its record counts for nobody on the disk, and a coordinator can have any number of them.
       if (!refusal(end) && session.claiming) {
         session.unrecordedEnd = end;
@@ -106,7 +115,8 @@ final class SessionRecords {
     SessionPlan plan = session.plan;
     String protocol = plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label();
     telemetry.ended(protocol, session.state, cause);
-    log.atLevel(event == Event.PRESIGNED ? Level.DEBUG : Level.INFO)
+    // The end of a stranger's order has a line of its own already, up to a rate.
+    log.atLevel(event == Event.PRESIGNED || !session.verified ? Level.DEBUG : Level.INFO)
         .log(
             "{} of {} {} ({}{}) after {} ms",
             protocol,
@@ -156,6 +166,22 @@ final class SessionRecords {
         abort.getCause(),
         abort.getCulpritsList());
     audit.record(Audit.aborted(plan, session.coordinator, label(abort.getCause()), abort));
+  }
+
+  /**
+   * No requester is known to have signed for it, so nothing is written down: anybody who reaches
+   * this party, or a coordinator, could have any number of them.
+   */
+  private void logged(AuditEvent refusal) {
+    long unlogged = strangers.next(nanos.getAsLong());
+    if (unlogged >= 0) {
+      log.info(
+          "{} {}, not on record: {}; {} more since the line before",
+          refusal.action(),
+          refusal.outcome(),
+          refusal.fields(),
+          unlogged);
+    }
   }
 
   /** Whether it is recorded by itself, and not only counted. */

@@ -1,8 +1,5 @@
 package io.coterie.signer.share;
 
-import io.coterie.signer.order.Hold;
-import java.util.Optional;
-
 /**
  * Something that keeps a key from being used here as it might be.
  *
@@ -31,18 +28,6 @@ public record KeyTrouble(String key, int party, Kind kind, int ends) {
     REFRESH_ADVISED,
     /** The process has died in the middle of multiplications: find out why before it goes on. */
     ENDED_UNCLEANLY
-  }
-
-  /** The hold that a frozen key is; empty if it is something else. */
-  public Optional<Hold> hold() {
-    return kind == Kind.FROZEN
-        ? Optional.of(
-            new Hold(
-                new Hold.Scope(key),
-                Hold.Cause.FREEZE,
-                "an exclusion from it could not be stored",
-                null))
-        : Optional.empty();
   }
 
   /** One line for people. */

@@ -135,9 +135,10 @@ public final class Backup {
       copy.update("DELETE FROM permitted_trust");
       // A hold may have been set since: the operator says that none was, by lifting this one.
       copy.update(
-          "INSERT INTO hold (scope, reason, since_ms) VALUES ('installation', ?,"
-              + " (SELECT coalesce(max(time_ms), 0) FROM audit_record)) ON CONFLICT (scope) DO"
-              + " UPDATE SET reason = substr(excluded.reason || '; held before: ' || reason, 1, 256)",
+          "INSERT INTO hold (scope, cause, reason, since_ms) VALUES ('installation', 'OPERATOR', ?,"
+              + " (SELECT coalesce(max(time_ms), 0) FROM audit_record)) ON CONFLICT (scope, cause)"
+              + " DO UPDATE SET"
+              + " reason = substr(excluded.reason || '; held before: ' || reason, 1, 256)",
           HOLDS_UNKNOWN);
       copy.commit();
       if (!copy.checkpoint()) {

@@ -12,6 +12,8 @@ import java.sql.Statement;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 import org.sqlite.JDBC;
 import org.sqlite.SQLiteConfig;
 
@@ -20,6 +22,8 @@ import org.sqlite.SQLiteConfig;
  * time.
  */
 final class Database implements AutoCloseable {
+  private static final Logger log = LoggerFactory.getLogger(Database.class);
+
   /** In order. Before 0.2.0 the one file is edited in place; a released one is never changed. */
   private static final List<String> MIGRATIONS = List.of("V0001__party.sql");
 
@@ -228,8 +232,21 @@ final class Database implements AutoCloseable {
     }
   }
 
+  /**
+   * Commits the transaction and begins another one.
+   *
+   * @throws SQLException if nothing is committed; if only the next transaction cannot be begun,
+   *     {@link #requireTransaction} tries again and says so
+   */
   void commit() throws SQLException {
-    connection.commit();
+    execute("COMMIT");
+    uncertain = true;
+    try {
+      execute("BEGIN IMMEDIATE");
+      uncertain = false;
+    } catch (SQLException e) {
+      log.warn("no transaction can be begun after one that is on disk", e);
+    }
   }
 
   /**

@@ -1,5 +1,6 @@
 package io.coterie.signer.storage;
 
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import java.sql.ResultSet;
@@ -18,12 +19,19 @@ import java.util.concurrent.CopyOnWriteArrayList;
  *
  * @param excluded parties by key
  * @param ends pairs by key
+ * @param frozen since when and why, by key, as far as that is known of those that are frozen
  */
 record ExclusionMemory(
-    Map<String, Set<Integer>> excluded, Map<String, List<SqliteUncleanEnds.Pair>> ends) {
+    Map<String, Set<Integer>> excluded,
+    Map<String, List<SqliteUncleanEnds.Pair>> ends,
+    Map<String, Hold> frozen) {
+  /** Why a key is frozen whose freeze the disk did not take. */
+  static final String UNWRITTEN = "an exclusion from it could not be stored";
+
   /** A memory without entries. */
   static ExclusionMemory empty() {
-    return new ExclusionMemory(new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
+    return new ExclusionMemory(
+        new ConcurrentHashMap<>(), new ConcurrentHashMap<>(), new ConcurrentHashMap<>());
   }
 
   /** All that the disk holds. */
@@ -33,6 +41,10 @@ record ExclusionMemory(
       while (rows.next()) {
         memory.remember(rows.getString(1), Set.of(rows.getInt(2)));
       }
+    }
+    for (Hold freeze : SqliteHolds.read(db, Hold.Cause.FREEZE)) {
+      memory.remember(freeze.scope().text(), Set.of(KeyShareStore.EVERY_PARTY));
+      memory.frozen.put(freeze.scope().text(), freeze);
     }
     for (SqliteUncleanEnds.Pair pair : SqliteUncleanEnds.pairs(db)) {
       memory.ends.computeIfAbsent(pair.key(), _ -> new CopyOnWriteArrayList<>()).add(pair);
@@ -46,6 +58,27 @@ record ExclusionMemory(
 
   void remember(String key, Set<Integer> parties) {
     excluded.merge(key, Set.copyOf(parties), PartyIds::union);
+  }
+
+  /** The frozen keys as holds, in the order of their names. */
+  List<Hold> freezes() {
+    List<Hold> freezes = new ArrayList<>();
+    excluded.forEach(
+        (key, parties) -> {
+          if (parties.contains(KeyShareStore.EVERY_PARTY)) {
+            freezes.add(freeze(key));
+          }
+        });
+    freezes.sort(Comparator.comparing(freeze -> freeze.scope().text()));
+    return freezes;
+  }
+
+  /** The hold that the freeze of a key is. */
+  Hold freeze(String key) {
+    Hold known = frozen.get(key);
+    return known != null
+        ? known
+        : new Hold(new Hold.Scope(key), Hold.Cause.FREEZE, UNWRITTEN, null);
   }
 
   void rememberAll(Map<String, Set<Integer>> notes) {

@@ -65,7 +65,7 @@ public final class PartyStore implements AutoCloseable {
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
     this.trust = new AcceptedTrust(file, chain);
-    this.holds = new SqliteHolds(file, chain, clock);
+    this.holds = new SqliteHolds(file, chain, clock, exclusions::freezes);
     OperatorRequests requests = new OperatorRequests(folder);
     OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, chain);
     this.operator = () -> requests.perform(actions::perform);
@@ -222,7 +222,7 @@ public final class PartyStore implements AutoCloseable {
     return trust;
   }
 
-  /** The holds that the operator has set. */
+  /** The holds that the operator has set, and the frozen keys. */
   public Holds holds() {
     return holds;
   }
@@ -234,7 +234,12 @@ public final class PartyStore implements AutoCloseable {
 
   /** See {@link #holds}, of a folder whose party may be running in another process. */
   public static List<Hold> holds(Path folder) {
-    return reading(folder, SqliteHolds::read);
+    return reading(
+        folder,
+        database ->
+            SqliteHolds.all(
+                SqliteHolds.read(database, Hold.Cause.OPERATOR),
+                exclusions(folder, database).freezes()));
   }
 
   /**
@@ -243,13 +248,13 @@ public final class PartyStore implements AutoCloseable {
    * @throws StoreException if there is no party's file that can be read
    */
   public static List<KeyTrouble> troubles(Path folder) {
-    return reading(
-        folder,
-        database -> {
-          ExclusionMemory memory = ExclusionMemory.read(database);
-          memory.rememberAll(new UnwrittenExclusions(folder).read());
-          return memory.troubles();
-        });
+    return reading(folder, database -> exclusions(folder, database).troubles());
+  }
+
+  private static ExclusionMemory exclusions(Path folder, Database database) throws SQLException {
+    ExclusionMemory memory = ExclusionMemory.read(database);
+    memory.rememberAll(new UnwrittenExclusions(folder).read());
+    return memory;
   }
 
   /**

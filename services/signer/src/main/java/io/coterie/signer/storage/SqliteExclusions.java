@@ -4,6 +4,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.ledger.LedgerHead;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyShareStore.Exclusion;
@@ -12,6 +13,7 @@ import java.sql.ResultSet;
 import java.sql.SQLException;
 import java.time.Clock;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -161,6 +163,9 @@ final class SqliteExclusions {
     synchronized (changing) {
       queued.add(exclusion);
       memory.remember(exclusion.key(), exclusion.parties());
+      if (exclusion.parties().contains(FROZEN)) {
+        frozen(exclusion.key(), "the core advised to use it no more");
+      }
     }
     return writer
         .submitErasing(
@@ -215,21 +220,29 @@ final class SqliteExclusions {
     int inserted = 0;
     for (int party : parties) {
       inserted +=
-          db.update(
-              "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
-                  + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
-              key,
-              party,
-              session,
-              clock.millis());
+          party == FROZEN
+              ? SqliteHolds.freeze(db, memory.freeze(key), clock.millis())
+              : db.update(
+                  "INSERT INTO exclusion (key, party, session_id, excluded_at_ms)"
+                      + " VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                  key,
+                  party,
+                  session,
+                  clock.millis());
     }
     return inserted;
+  }
+
+  private void frozen(String key, String reason) {
+    Instant now = clock.instant().truncatedTo(ChronoUnit.MILLIS);
+    memory.frozen().putIfAbsent(key, new Hold(new Hold.Scope(key), Hold.Cause.FREEZE, reason, now));
   }
 
   private void freeze(Exclusion exclusion) {
     log.error("{} is frozen: an exclusion from it could not be written", exclusion.key());
     Set<Integer> all = PartyIds.union(exclusion.parties(), Set.of(FROZEN));
     memory.remember(exclusion.key(), all);
+    frozen(exclusion.key(), ExclusionMemory.UNWRITTEN);
     unwritten.merge(exclusion.key(), all, PartyIds::union);
     note(exclusion.key());
   }
@@ -286,9 +299,7 @@ final class SqliteExclusions {
     return writer
         .submitVital(
             db -> {
-              boolean frozen =
-                  db.update("DELETE FROM exclusion WHERE key = ? AND party = ?", key, FROZEN) == 1
-                      || before.contains(FROZEN);
+              boolean frozen = SqliteHolds.unfreeze(db, key) || before.contains(FROZEN);
               if (frozen) {
                 audit.append(
                     db, AuditEvent.of("operator", "key.unfreeze", "ok", Map.of("key", key)));
@@ -298,6 +309,7 @@ final class SqliteExclusions {
         .whenComplete(
             (_, failure) -> {
               if (failure == null) {
+                memory.frozen().remove(key);
                 readAgain(key);
                 note(key);
               } else if (before.contains(FROZEN)) {
@@ -405,7 +417,7 @@ final class SqliteExclusions {
 
   /** In the transaction in which a share becomes the active one of its key. */
   void forget(Database db, KeyShare share) throws SQLException {
-    db.update("DELETE FROM exclusion WHERE key = ? AND party <> ?", share.key(), FROZEN);
+    db.update("DELETE FROM exclusion WHERE key = ?", share.key());
     SqliteUncleanEnds.forget(db, share.key());
     byte[] session = share.session().bytes().toByteArray();
     Set<Integer> wentBackBefore = new HashSet<>();
@@ -466,11 +478,19 @@ final class SqliteExclusions {
         parties.add(rows.getInt(1));
       }
     }
+    if (db.count("SELECT count(*) FROM hold WHERE scope = ? AND cause = 'FREEZE'", key) > 0) {
+      parties.add(FROZEN);
+    }
     return Set.copyOf(parties);
   }
 
   /** See {@link KeyShareStore#troubles}. */
   List<KeyTrouble> troubles() {
     return memory.troubles();
+  }
+
+  /** The frozen keys. */
+  List<Hold> freezes() {
+    return memory.freezes();
   }
 }

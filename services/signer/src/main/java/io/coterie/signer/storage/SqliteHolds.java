@@ -15,31 +15,71 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.CompletionStage;
 import java.util.function.Consumer;
+import java.util.function.Supplier;
 
 /**
- * The operator's holds: one is in force at once and on disk soon after, and it is lifted once that
- * is on disk. Each is in the audit trail with its reason.
+ * The holds of this party. One of the operator is in force at once and on disk soon after, and it
+ * is lifted once that is on disk; each is in the audit trail with its reason. Frozen keys are rows
+ * of the same table; {@link SqliteExclusions} has them in memory, because a key must be frozen also
+ * while the disk takes nothing.
  */
 final class SqliteHolds implements Holds {
   private final PartyFile file;
   private final SqliteAudit.Chain audit;
   private final Clock clock;
 
-  /** Changed in one step under {@link #changing}; readers take no lock. */
+  private final Supplier<List<Hold>> freezes;
+
+  /** The operator's. Changed in one step under {@link #changing}; readers take no lock. */
   private volatile List<Hold> memory;
 
   private final Object changing = new Object();
 
-  SqliteHolds(PartyFile file, SqliteAudit.Chain audit, Clock clock) {
+  /**
+   * @param freezes the frozen keys in memory
+   */
+  SqliteHolds(PartyFile file, SqliteAudit.Chain audit, Clock clock, Supplier<List<Hold>> freezes) {
     this.file = file;
     this.audit = audit;
     this.clock = clock;
-    this.memory = file.read(SqliteHolds::read);
+    this.freezes = freezes;
+    this.memory = file.read(db -> read(db, Hold.Cause.OPERATOR));
   }
 
   @Override
   public List<Hold> all() {
-    return memory;
+    return all(memory, freezes.get());
+  }
+
+  /** Both, in the order of their scopes. */
+  static List<Hold> all(List<Hold> operators, List<Hold> freezes) {
+    if (freezes.isEmpty()) {
+      return operators;
+    }
+    List<Hold> all = new ArrayList<>(operators);
+    all.addAll(freezes);
+    all.sort(Comparator.comparing((Hold hold) -> hold.scope().text()).thenComparing(Hold::cause));
+    return List.copyOf(all);
+  }
+
+  /**
+   * Freezes a key in a transaction; says how many rows that adds.
+   *
+   * @param nowMs counts if it is not known since when it is frozen
+   */
+  static int freeze(Database db, Hold freeze, long nowMs) throws SQLException {
+    Instant since = freeze.since();
+    return db.update(
+        "INSERT INTO hold (scope, cause, reason, since_ms) VALUES (?, 'FREEZE', ?, ?)"
+            + " ON CONFLICT DO NOTHING",
+        freeze.scope().text(),
+        freeze.reason(),
+        since == null ? nowMs : since.toEpochMilli());
+  }
+
+  /** Lifts the freeze of a key in a transaction; false if it is not frozen on disk. */
+  static boolean unfreeze(Database db, String key) throws SQLException {
+    return db.update("DELETE FROM hold WHERE scope = ? AND cause = 'FREEZE'", key) == 1;
   }
 
   /**
@@ -55,8 +95,9 @@ final class SqliteHolds implements Holds {
         .submitVital(
             db -> {
               db.update(
-                  "INSERT INTO hold (scope, reason, since_ms) VALUES (?, ?, ?) ON CONFLICT (scope)"
-                      + " DO UPDATE SET reason = excluded.reason, since_ms = excluded.since_ms",
+                  "INSERT INTO hold (scope, cause, reason, since_ms) VALUES (?, 'OPERATOR', ?, ?)"
+                      + " ON CONFLICT (scope, cause) DO UPDATE"
+                      + " SET reason = excluded.reason, since_ms = excluded.since_ms",
                   scope.text(),
                   reason,
                   since.toEpochMilli());
@@ -71,13 +112,15 @@ final class SqliteHolds implements Holds {
             });
   }
 
-  /** Lifts a hold; false if there is none of that scope. */
+  /** Lifts a hold of the operator; false if there is none of that scope. */
   CompletionStage<Boolean> lift(Hold.Scope scope, String reason) {
     List<Hold> known = memory;
     return file.writer()
         .submitVital(
             db -> {
-              boolean lifted = db.update("DELETE FROM hold WHERE scope = ?", scope.text()) == 1;
+              boolean lifted =
+                  db.update("DELETE FROM hold WHERE scope = ? AND cause = 'OPERATOR'", scope.text())
+                      == 1;
               if (lifted) {
                 audit.append(
                     db,
@@ -109,16 +152,19 @@ final class SqliteHolds implements Holds {
     }
   }
 
-  /** In the order of their scopes. */
-  static List<Hold> read(Database db) throws SQLException {
+  /** Those of a cause on disk, in the order of their scopes. */
+  static List<Hold> read(Database db, Hold.Cause cause) throws SQLException {
     List<Hold> holds = new ArrayList<>();
     try (ResultSet row =
-        db.statement("SELECT scope, reason, since_ms FROM hold ORDER BY scope").executeQuery()) {
+        db.statement(
+                "SELECT scope, reason, since_ms FROM hold WHERE cause = ? ORDER BY scope",
+                cause.name())
+            .executeQuery()) {
       while (row.next()) {
         holds.add(
             new Hold(
                 new Hold.Scope(row.getString(1)),
-                Hold.Cause.OPERATOR,
+                cause,
                 row.getString(2),
                 Instant.ofEpochMilli(row.getLong(3))));
       }

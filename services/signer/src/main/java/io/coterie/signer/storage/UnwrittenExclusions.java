@@ -1,5 +1,6 @@
 package io.coterie.signer.storage;
 
+import io.coterie.platform.intent.IntentVerifier;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
@@ -80,6 +81,9 @@ final class UnwrittenExclusions {
               new String(
                   HexFormat.of().parseHex(name.substring(0, Math.max(0, dash))),
                   StandardCharsets.UTF_8);
+          if (!IntentVerifier.isKeyName(key)) {
+            throw new IllegalArgumentException("no key");
+          }
           Set<Integer> parties =
               Arrays.stream(name.substring(dash + 1).split(PARTY_SEPARATOR, -1))
                   .map(Integer::valueOf)

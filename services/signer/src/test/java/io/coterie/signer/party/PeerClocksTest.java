@@ -41,6 +41,7 @@ class PeerClocksTest {
   private final List<Collection<Member>> to = new ArrayList<>();
   private Duration passed = Duration.ZERO;
   private boolean inLane;
+  private Runnable everySecond = () -> {};
   private final PeerClocks clocks =
       new PeerClocks(
           new Net(),
@@ -125,6 +126,8 @@ class PeerClocksTest {
 
     @Override
     public Future<?> every(Duration period, Runnable task) {
+      assertThat(period).isEqualTo(Duration.ofSeconds(1));
+      everySecond = task;
       return new CompletableFuture<>();
     }
 
@@ -139,7 +142,13 @@ class PeerClocksTest {
 
   @Test
   void the_slowest_of_some_clocks_is_known_by_its_last_word_and_not_without_end() {
-    assertThat(clocks.behind(List.of(1, 2, 3, 4))).as("nobody has answered").isZero();
+    assertThat(clocks.behind(List.of(1, 2, 3, 4)))
+        .as("nobody has answered since the start")
+        .isEqualTo(PeerClocks.TOLERANCE);
+    assertThat(clocks.behind(List.of(1))).as("this party's own").isZero();
+    answer(5, -7);
+    assertThat(clocks.behind(List.of(1, 2, 3))).isEqualTo(Duration.ofSeconds(7));
+    assertThat(clocks.behind(List.of(2, 4))).as("one is not heard").hasSeconds(30);
     answer(5, -7, -12);
     assertThat(clocks.behind(List.of(1, 2, 3))).isEqualTo(Duration.ofSeconds(7));
     assertThat(clocks.behind(List.of(1, 2, 3, 4))).isEqualTo(Duration.ofSeconds(12));
@@ -183,6 +192,35 @@ class PeerClocksTest {
     for (int peer = 0; peer < aheadSeconds.length; peer++) {
       answers(peer, aheadSeconds[peer]);
     }
+  }
+
+  /** Until then a session that lapses waits for the slowest clock that is tolerated. */
+  @Test
+  void a_peer_is_asked_soon_after_the_start_and_again_until_it_is_heard() {
+    assertThat(askedAt(0, 70)).containsExactly(1, 3, 7, 15, 31, 51);
+  }
+
+  @Test
+  void peers_that_were_all_heard_are_asked_now_and_then() {
+    assertThat(askedAt(0, 1)).containsExactly(1);
+    for (int peer = 0; peer < 3; peer++) {
+      answers(peer, 0);
+    }
+    assertThat(askedAt(1, 70)).containsExactly(21, 41, 61);
+  }
+
+  /** The seconds of a time at which the peers are asked. */
+  private List<Integer> askedAt(int from, int to) {
+    List<Integer> asked = new ArrayList<>();
+    for (int second = from + 1; second <= to; second++) {
+      pass(Duration.ofSeconds(1));
+      int before = sent.size();
+      everySecond.run();
+      if (sent.size() > before) {
+        asked.add(second);
+      }
+    }
+    return asked;
   }
 
   @Test

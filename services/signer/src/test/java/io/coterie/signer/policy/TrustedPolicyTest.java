@@ -1,7 +1,6 @@
 package io.coterie.signer.policy;
 
 import static org.assertj.core.api.Assertions.assertThat;
-import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
@@ -29,6 +28,8 @@ import java.security.KeyPairGenerator;
 import java.security.PublicKey;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Arrays;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -282,17 +283,59 @@ class TrustedPolicyTest {
     }
   }
 
+  private static Trust.Requester with(String name, byte[]... keys) {
+    return new Trust.Requester(name, List.of(keys), List.of(new Glob("*")), ALL, 1, 1);
+  }
+
+  private static LocalRules rules(String... names) {
+    Map<String, LocalRules.Local> rules = new LinkedHashMap<>();
+    for (String name : names) {
+      rules.put(name, new LocalRules.Local(Optional.empty(), rule("*", true)));
+    }
+    return new LocalRules(rules);
+  }
+
+  /** It would have two sets of request ids; the party goes on serving the others. */
   @Test
-  void one_key_under_two_names_is_refused() {
-    Trust.Requester other =
-        new Trust.Requester(
-            "keeper", List.of(present.getPublic().getEncoded()), List.of(new Glob("*")), ALL, 1, 1);
-    LocalRules rules =
-        new LocalRules(
-            Map.of(
-                "wallet", new LocalRules.Local(Optional.empty(), rule("*", true)),
-                "keeper", new LocalRules.Local(Optional.empty(), rule("*", true))));
-    Trust trust = trust(wallet("*", ALL, 1, 1), other);
-    assertThatThrownBy(() -> rules.within(trust)).hasMessageContaining("the same public key");
+  void one_key_under_two_names_is_nobodys_and_keeps_no_other_requester_out() {
+    byte[] shared = keyPair().getPublic().getEncoded();
+    TrustedPolicy policy =
+        rules("keeper", "wallet", "desk")
+            .within(trust(wallet("*", ALL, 1, 1), with("keeper", shared), with("desk", shared)));
+    assertThat(policy.leftOut())
+        .containsExactly(
+            "the trust file gives requester keeper the public key of another one",
+            "the trust file gives requester desk the public key of another one");
+    assertThat(judged(policy, signing(present, "keys/hot"))).isEqualTo("allowed");
+    KeyPair once = keyPair();
+    TrustedPolicy stolen =
+        rules("keeper", "wallet")
+            .within(
+                trust(wallet("*", ALL, 1, 1), with("keeper", present.getPublic().getEncoded())));
+    for (KeyPair by : List.of(present, former, once)) {
+      assertThat(judged(stolen, signing(by, "keys/hot")))
+          .startsWith(RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER.name());
+    }
+    // A former key of another is none that counts.
+    assertThat(
+            rules("keeper", "wallet")
+                .within(
+                    trust(wallet("*", ALL, 1, 1), with("keeper", former.getPublic().getEncoded())))
+                .leftOut())
+        .isEmpty();
+  }
+
+  @Test
+  void a_key_that_is_none_leaves_its_requester_out_alone() {
+    byte[] cut = Arrays.copyOf(present.getPublic().getEncoded(), 20);
+    for (byte[] none : List.of(cut, new byte[0], new byte[44])) {
+      TrustedPolicy policy =
+          rules("keeper", "wallet").within(trust(with("keeper", none), wallet("*", ALL, 1, 1)));
+      assertThat(policy.leftOut())
+          .singleElement()
+          .asString()
+          .startsWith("the trust file has a public key of requester keeper that is none: ");
+      assertThat(judged(policy, signing(present, "keys/hot"))).isEqualTo("allowed");
+    }
   }
 }

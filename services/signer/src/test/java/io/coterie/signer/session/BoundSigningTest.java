@@ -186,15 +186,33 @@ abstract class BoundSigningTest extends SessionFixture {
     behind = parties -> parties.contains(2) ? Duration.ofSeconds(25) : Duration.ZERO;
     SigningIntent.Builder intent = ecdsaIntent();
     given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
-    Duration early = Duration.ofSeconds(40);
-    Duration late = Duration.ofSeconds(46);
-    Installation.until("it waits for the slower clock", () -> time.isDue(early, late));
-    time.pass(early);
+    Duration lapse = Duration.ofSeconds(20);
+    Duration early = Duration.ofSeconds(20);
+    Duration late = Duration.ofSeconds(25);
+    Installation.until(
+        "it waits for the slower clock",
+        () -> {
+          time.pass(lapse);
+          return time.isDue(early, late);
+        });
     assertThat(refused(give(with(charlie, intent))).getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
     time.pass(late);
     awaitEnded("ecdsa_sign timed_out none");
     awaitEnvelope(give(with(charlie, intent)));
+  }
+
+  /** It waits behind the contribution: the others have their time all the same. */
+  @Test
+  void an_end_that_is_due_when_the_party_contributes_lapses_nothing() {
+    ecdsaKey();
+    net.onBroadcast = () -> time.pass(Duration.ofSeconds(20));
+    SigningIntent.Builder intent = ecdsaIntent();
+    given(with(bravo, intent).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    net.onBroadcast = () -> {};
+    assertThat(refused(give(with(charlie, intent))).getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_REQUEST_BOUND);
+    assertThat(watch.ended).doesNotContain("ecdsa_sign timed_out none");
   }
 
   @Test

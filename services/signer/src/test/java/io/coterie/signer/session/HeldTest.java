@@ -8,8 +8,10 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
 import java.time.Instant;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -53,6 +55,17 @@ class HeldTest extends SessionFixture {
     hold(scope);
     give(signing(1));
     awaitEnded("bls_sign completed none");
+  }
+
+  /** Its operator has to know that the disk is to be mended first. */
+  @Test
+  void a_freeze_is_a_hold_with_a_refusal_of_its_own() {
+    key(KeyShare.State.ACTIVE);
+    holds.set(List.of(new Hold(new Hold.Scope(KEY), Hold.Cause.FREEZE, "a full disk", null)));
+    shares.excluded.put(KEY, Set.of(KeyShareStore.EVERY_PARTY));
+    assertThat(awaitReport(give(signing(1))).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_FROZEN);
+    assertThat(ledger.accepted).isEmpty();
   }
 
   @Test

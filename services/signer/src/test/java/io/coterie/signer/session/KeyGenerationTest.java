@@ -248,10 +248,14 @@ abstract class KeyGenerationTest extends SessionFixture {
     SessionId first = give(request);
     bravoPlays(first);
     awaitEnded("bls_keygen completed none");
-    for (int i = 0; i < RefusalRate.BURST + 100; i++) {
-      driver().onOrder(coordinator, nonce(), null);
+    for (int i = 1; i <= RefusalRate.BURST + 100; i++) {
+      int orders = i;
+      give(request.clone().setEpoch(2).setCoordinatorNonce(nonce()));
+      if (i % 4 == 0) { // fewer than there may be at once
+        Installation.until("they were refused", () -> watch.ended.size() > orders);
+      }
     }
-    Installation.until("all were refused", () -> watch.ended.size() > RefusalRate.BURST + 100);
+    assertThat(watch.ended).contains("unknown refused wrong_epoch");
     int before = audit.size();
     for (int i = 1; i <= 30; i++) {
       int orders = i;

@@ -125,6 +125,9 @@ abstract class SessionFixture {
      */
     volatile boolean witnesses = true;
 
+    /** Run before anything is broadcast. */
+    volatile Runnable onBroadcast = () -> {};
+
     private void state(Sent statement) {
       if (witnesses || statement.to().contains(coordinator)) {
         statement.to().forEach(to -> answer(to, statement.message()));
@@ -157,6 +160,7 @@ abstract class SessionFixture {
     @Override
     public void broadcast(
         Collection<Member> recipients, PartyMessage message, @Nullable String traceparent) {
+      onBroadcast.run();
       sent.add(new Sent(List.copyOf(recipients), message));
     }
 

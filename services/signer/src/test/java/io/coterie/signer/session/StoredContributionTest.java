@@ -98,6 +98,9 @@ class StoredContributionTest extends SessionFixture {
     ahead = PAST_DEADLINE;
     assertThat(again(order)).isEqualTo(RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
     assertThat(contributions()).isZero();
+    holds.set(List.of(new Hold(new Hold.Scope(KEY), Hold.Cause.FREEZE, "a full disk", null)));
+    assertThat(again(order)).isEqualTo(RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
+    assertThat(contributions()).as("a frozen key is held, too").isZero();
     holds.set(List.of());
     assertThat(again(order)).isEqualTo(RefusalReason.REFUSAL_REASON_INTENT_EXPIRED);
     assertThat(contributions()).as("it is lifted").isEqualTo(1);

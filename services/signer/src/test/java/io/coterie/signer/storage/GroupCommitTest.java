@@ -195,6 +195,26 @@ class GroupCommitTest {
     }
   }
 
+  /** Its session would never run, although it is claimed for ever. */
+  @Test
+  void a_write_is_done_also_if_no_transaction_can_be_begun_after_it() throws Exception {
+    CompletableFuture<Boolean> claim =
+        submit(
+            db -> {
+              boolean put = put("claim").run(db);
+              // SQLite commits what is written already, and begins nothing that writes.
+              db.update("PRAGMA query_only = ON");
+              return put;
+            });
+    assertThat(claim.join()).isTrue();
+    assertThat(names()).containsExactly("claim");
+    assertThat(batches).containsExactly(1);
+    assertThat(rollbacks).isEmpty();
+    assertThat(written(put("next"))).isFalse();
+    assertThat(written(put("after"))).isFalse();
+    assertThat(names()).as("nothing is written without a transaction").containsExactly("claim");
+  }
+
   @Test
   void an_error_in_the_middle_of_a_write_leaves_nothing_either() throws Exception {
     CompletableFuture<Boolean> half =

@@ -14,6 +14,7 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger.Multiplication;
 import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.order.Hold;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
@@ -256,12 +257,28 @@ class UncleanEndsTest {
     get(store.shares().storeNext(next, true, event("stored")));
     get(store.shares().activate(next, PROOF, event("active")));
     assertThat(store.shares().troubles()).as("new shares do not lift it").containsExactly(frozen);
+    assertThat(store.holds().all()).isEqualTo(PartyStore.holds(folder));
+    assertThat(store.holds().all())
+        .singleElement()
+        .satisfies(
+            hold -> {
+              assertThat(hold.scope().text()).isEqualTo(KEY);
+              assertThat(hold.cause()).isEqualTo(Hold.Cause.FREEZE);
+              assertThat(hold.text())
+                  .contains("an exclusion from it could not be stored", "with 'unfreeze'");
+            });
+    new OperatorRequests(folder).ask(new Request(OperatorRequests.Kind.LIFT, KEY, "a mistake"));
+    store.doAsAsked();
+    Installation.until("it is asked no more", () -> !isAsked("lift"));
+    assertThat(store.holds().all()).as("'lift' is for the operator's own").hasSize(1);
 
     askToUnfreeze(KEY);
     store.shares().housekeep();
     Installation.until("it is lifted", () -> store.shares().troubles().isEmpty());
     killAndStart();
     assertThat(store.shares().excluded(KEY)).isEmpty();
+    assertThat(store.holds().all()).isEmpty();
+    assertThat(PartyStore.holds(folder)).isEmpty();
     assertThat(store.audit().read(0, 100).stream().map(r -> r.event().action()))
         .containsSubsequence("key.freeze", "key.unfreeze");
     assertThat(store.audit().verify()).isInstanceOf(AuditTrail.Verification.Intact.class);
@@ -290,8 +307,12 @@ class UncleanEndsTest {
   }
 
   private boolean isAskedToUnfreeze() {
+    return isAsked("unfreeze");
+  }
+
+  private boolean isAsked(String kind) {
     try (var files = Files.list(folder)) {
-      return files.anyMatch(f -> f.getFileName().toString().contains("unfreeze"));
+      return files.anyMatch(f -> f.getFileName().toString().startsWith(kind + "-"));
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }
@@ -599,9 +620,14 @@ class UncleanEndsTest {
             new KeyTrouble(KEY, KeyShareStore.EVERY_PARTY, Kind.FROZEN, 0),
             new KeyTrouble(KEY, 2, Kind.EXCLUDED, 0));
     assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
+    assertThat(store.holds().all()).extracting(Hold::cause).containsExactly(Hold.Cause.FREEZE);
     killAndStart();
     assertThat(store.shares().troubles()).isEqualTo(troubles);
     assertThat(PartyStore.troubles(folder)).isEqualTo(troubles);
+    assertThat(store.holds().all())
+        .isEqualTo(PartyStore.holds(folder))
+        .extracting(Hold::cause)
+        .containsExactly(Hold.Cause.FREEZE);
 
     assertThat(get(store.shares().unfreeze(KEY))).isTrue();
     killAndStart();
