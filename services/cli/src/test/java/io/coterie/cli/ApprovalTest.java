@@ -178,7 +178,7 @@ class ApprovalTest {
     Run run = sign(question -> Optional.of("n"), "-m", message, "--scheme", "ed25519");
     assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
     String shown =
-        run.err()
+        unwrapped(run.err())
             .lines()
             .map(line -> line.replaceFirst("^ {12}text( \\(\\d+\\))?: ", "text>"))
             .filter(line -> line.startsWith("text>"))
@@ -187,14 +187,14 @@ class ApprovalTest {
     assertThat(shown).isEqualTo(message.replace("\n", "\\u{a}"));
     assertThat(run.err().lines()).containsOnlyOnce("to be signed").doesNotContain("digest      00");
     byte[] digest = MessageDigest.getInstance("SHA-256").digest(message.getBytes(UTF_8));
-    assertThat(run.err()).contains("sha-256     " + HexFormat.of().formatHex(digest));
+    assertThat(unwrapped(run.err())).contains("sha-256     " + HexFormat.of().formatHex(digest));
   }
 
   @Test
   void a_purpose_is_shown_whole() {
     String purpose = "p".repeat(2_000) + "end";
     Run run = sign(question -> Optional.of("n"), "-m", "hello", "--purpose", purpose);
-    assertThat(run.err()).contains("purpose     " + purpose + "\n");
+    assertThat(unwrapped(run.err())).contains("purpose     " + purpose + "\n");
   }
 
   @Test

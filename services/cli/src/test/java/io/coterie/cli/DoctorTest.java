@@ -24,6 +24,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import javax.net.ssl.KeyManagerFactory;
@@ -62,7 +63,7 @@ class DoctorTest {
     private final Thread thread = new Thread(this::serve, "management");
 
     volatile String status = "200 OK";
-    volatile String date = "";
+    volatile Supplier<String> date = () -> "";
 
     /** Text that goes on without end after the head; none if it is empty. */
     volatile String endless = "";
@@ -80,7 +81,7 @@ class DoctorTest {
 
     void well() {
       status = "200 OK";
-      date = date(Duration.ZERO);
+      date = () -> date(Duration.ZERO);
       endless = "";
     }
 
@@ -106,7 +107,7 @@ class DoctorTest {
         line = in.readLine();
       }
       OutputStream out = caller.getOutputStream();
-      out.write(("HTTP/1.1 " + status + "\r\n" + date).getBytes(US_ASCII));
+      out.write(("HTTP/1.1 " + status + "\r\n" + date.get()).getBytes(US_ASCII));
       if (endless.isEmpty()) {
         out.write("Content-Length: 2\r\n\r\n{}".getBytes(US_ASCII));
       }
@@ -314,18 +315,18 @@ class DoctorTest {
 
   @Test
   void a_clock_that_is_off_is_to_be_set() {
-    management.date = date(Duration.ofMinutes(-2));
+    management.date = () -> date(Duration.ofMinutes(-2));
     assertFails(List.of("clock"), "this machine differs by 1", " s: set the clock (NTP)");
-    management.date = date(Duration.ofMinutes(2));
+    management.date = () -> date(Duration.ofMinutes(2));
     assertFails(List.of("clock"), "this machine differs by 1", " s: set the clock (NTP)");
   }
 
   @Test
   void a_time_that_is_not_told_is_not_checked_and_one_that_is_none_fails() {
-    management.date = "";
+    management.date = () -> "";
     assertThat(doctor(0).get("clock"))
         .isEqualTo(new Finding("skip", "not checked: the management endpoint tells no time"));
-    management.date = "Date: yesterday\r\n";
+    management.date = () -> "Date: yesterday\r\n";
     assertFails(List.of("clock"), "a Date that is none", "is it the coordinator's");
     options.remove("--management");
     assertThat(doctor(0).get("clock"))
@@ -351,7 +352,7 @@ class DoctorTest {
   /** Its head says all; the rest would fill the memory, or be waited for without end. */
   @Test
   void an_answer_without_end_is_not_read() {
-    management.date = management.date + "Transfer-Encoding: chunked\r\n\r\n";
+    management.date = () -> date(Duration.ZERO) + "Transfer-Encoding: chunked\r\n\r\n";
     management.endless = "400\r\n" + "x".repeat(0x400) + "\r\n";
     assertThat(doctor(0).get("clock").mark()).isEqualTo("ok");
   }

@@ -21,7 +21,7 @@ import picocli.CommandLine.ParameterException;
 /**
  * Shows what is about to be signed on standard error, decoded, with what its signature will cover,
  * and asks whether it is meant. A command signs an intent of any kind after this alone. No text of
- * an intent begins a line, however narrow the terminal is.
+ * an intent begins a line of a terminal whose width is known, or that has 80 columns.
  *
  * <p>Each {@code require} throws a {@link CliException} if the answer is no, and a {@link
  * ParameterException} if nobody can be asked.

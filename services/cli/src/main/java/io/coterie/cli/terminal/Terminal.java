@@ -129,7 +129,7 @@ public interface Terminal {
                 Character.SURROGATE,
                 Character.UNASSIGNED ->
                 false;
-            default -> !Characters.isBlank(point);
+            default -> !Characters.isBlank(point) && !Characters.isRightToLeft(point);
           };
     }
   }

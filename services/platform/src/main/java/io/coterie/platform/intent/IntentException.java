@@ -10,10 +10,26 @@ public final class IntentException extends Exception {
   private static final long serialVersionUID = 1L;
 
   private final IntentProblem problem;
+  private final boolean signed;
 
   public IntentException(IntentProblem problem) {
+    this(problem, false);
+  }
+
+  private IntentException(IntentProblem problem, boolean signed) {
     super(problem + ": " + problem.text());
     this.problem = problem;
+    this.signed = signed;
+  }
+
+  /** The same problem, of an intent whose requester's signature was found good before. */
+  IntentException ofSigned() {
+    return new IntentException(problem, true);
+  }
+
+  /** Whether the requester's signature was found good before the problem was. */
+  public boolean isSigned() {
+    return signed;
   }
 
   public IntentProblem problem() {

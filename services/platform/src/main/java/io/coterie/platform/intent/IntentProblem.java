@@ -102,6 +102,10 @@ public enum IntentProblem {
   MESSAGE_IS_TRANSACTION(
       ErrorReason.PAYLOAD_INVALID,
       "message is a Solana transaction: it can be signed as solana_transaction only"),
+  MESSAGE_OF_CHAIN(
+      ErrorReason.PAYLOAD_INVALID,
+      "message of an Ed25519 key begins as what a chain takes for a transaction (Algorand, Internet"
+          + " Computer, aeternity)"),
   MESSAGE_VERSIONED(
       ErrorReason.PAYLOAD_INVALID,
       "message begins as a versioned Solana transaction does (first byte 0x80 or above) and is not"

@@ -98,6 +98,16 @@ public final class IntentVerifier {
     require(
         Dsse.verifies(key, Dsse.pae(type, payload), signature.getSig().toByteArray()),
         IntentProblem.SIGNATURE_INVALID);
+    try {
+      return checked(type, requester, signed, payload);
+    } catch (IntentException e) {
+      throw e.ofSigned();
+    }
+  }
+
+  private static VerifiedIntent checked(
+      String type, String requester, SignedIntent signed, ByteString payload)
+      throws IntentException {
     ByteString digest = digest(payload);
     return switch (type) {
       case Dsse.SIGNING_TYPE ->

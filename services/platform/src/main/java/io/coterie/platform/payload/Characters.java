@@ -7,7 +7,7 @@ public final class Characters {
   /**
    * Whether a text of this character alone would say nothing, or the text around it something else:
    * controls but tab and line ends, formatting (direction of writing, zero widths), separators of
-   * lines, and letters that show nothing.
+   * lines, points that Unicode gives no character, and letters that show nothing.
    */
   static boolean misleads(int point) {
     return switch (Character.getType(point)) {
@@ -15,9 +15,22 @@ public final class Characters {
       case Character.FORMAT,
           Character.LINE_SEPARATOR,
           Character.PARAGRAPH_SEPARATOR,
-          Character.SURROGATE ->
+          Character.SURROGATE,
+          Character.PRIVATE_USE,
+          Character.UNASSIGNED ->
           true;
       default -> isBlank(point);
+    };
+  }
+
+  /** Letters and numbers of scripts from right to left: terminals move what is beside them. */
+  public static boolean isRightToLeft(int point) {
+    return switch (Character.getDirectionality(point)) {
+      case Character.DIRECTIONALITY_RIGHT_TO_LEFT,
+          Character.DIRECTIONALITY_RIGHT_TO_LEFT_ARABIC,
+          Character.DIRECTIONALITY_ARABIC_NUMBER ->
+          true;
+      default -> false;
     };
   }
 

@@ -110,7 +110,10 @@ final class Lines {
           Character.UNASSIGNED ->
           false;
       case Character.SPACE_SEPARATOR -> codePoint == ' ';
-      default -> codePoint != '\\' && !Characters.isBlank(codePoint);
+      default ->
+          codePoint != '\\'
+              && !Characters.isBlank(codePoint)
+              && !Characters.isRightToLeft(codePoint);
     };
   }
 }

@@ -7,10 +7,22 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Decodes the payload of a signing intent. */
 public final class Payloads {
+  /**
+   * With these begins what nodes of a chain take for a transaction, though it can be text: programs
+   * that approve any transaction of their signer (Algorand's logic signatures), and words before a
+   * hash, which can be drawn until it is text (Internet Computer, aeternity).
+   */
+  private static final List<ByteString> OF_OTHER_CHAINS =
+      Stream.of("Program", "MsigProgram", "\nic-request", "ae_")
+          .map(ByteString::copyFromUtf8)
+          .toList();
+
   /** Bytes of a digest: SHA-256, SHA-512/256, Keccak-256, BLAKE2b-256. */
   private static final int DIGEST_BYTES = 32;
 
@@ -110,6 +122,9 @@ public final class Payloads {
     if (SolanaTransaction.isTransaction(message)) {
       throw new IntentException(IntentProblem.MESSAGE_IS_TRANSACTION);
     }
+    if (OF_OTHER_CHAINS.stream().anyMatch(message::startsWith)) {
+      throw new IntentException(IntentProblem.MESSAGE_OF_CHAIN);
+    }
     if (message.size() == DIGEST_BYTES) {
       throw new IntentException(IntentProblem.MESSAGE_IS_DIGEST);
     }
@@ -127,7 +142,10 @@ public final class Payloads {
   }
 
   private static void requireText(Optional<String> text) throws IntentException {
-    if (text.isEmpty() || text.get().codePoints().anyMatch(Characters::misleads)) {
+    if (text.isEmpty()
+        || text.get().startsWith("\n")
+        || text.get().startsWith("\r")
+        || text.get().codePoints().anyMatch(Characters::misleads)) {
       throw new IntentException(IntentProblem.MESSAGE_NOT_TEXT);
     }
   }

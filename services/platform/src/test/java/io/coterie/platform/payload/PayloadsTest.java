@@ -129,7 +129,7 @@ class PayloadsTest {
       assertThat(message(scheme, text)).isEqualTo("length: 515\ntext: " + lines);
       assertRefused(
           IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW,
-          intent(scheme, ByteString.copyFromUtf8("\n".repeat(50_000))),
+          intent(scheme, ByteString.copyFromUtf8("a" + "\n".repeat(50_000))),
           KEY);
     }
     ByteString root = ByteString.fromHex("ff".repeat(200));
@@ -139,6 +139,35 @@ class PayloadsTest {
   }
 
   /** Bytes that only a program can read may be a transaction of some chain. */
+  @Test
+  void text_that_a_chain_takes_for_a_transaction_is_refused() throws Exception {
+    ByteString hash = ByteString.copyFromUtf8("a hash that was drawn to be text");
+    for (ByteString message :
+        List.of(
+            // Algorand: Program, version 10, intcblock of nine times 33, intc_0. It approves all.
+            ByteString.fromHex("50726f6772616d0a200921212121212121212122"),
+            ByteString.copyFromUtf8("MsigProgram").concat(hash),
+            ByteString.copyFromUtf8("\nic-request").concat(hash),
+            ByteString.copyFromUtf8("ae_mainnet").concat(hash))) {
+      assertRefused(IntentProblem.MESSAGE_OF_CHAIN, intent(Scheme.SCHEME_ED25519, message), KEY);
+      // BLS has no such chain, and no other payload.
+      assertThat(Payloads.decode(intent(Scheme.SCHEME_BLS12381, message), KEY).toSign())
+          .isEqualTo(message);
+    }
+    // Only where a chain looks for it.
+    ByteString within = ByteString.copyFromUtf8("A Program");
+    assertThat(Payloads.decode(intent(Scheme.SCHEME_ED25519, within), KEY).toSign())
+        .isEqualTo(within);
+  }
+
+  /** Terminals would show the numbers beside them in another order. */
+  @Test
+  void letters_from_right_to_left_are_shown_by_their_numbers() throws Exception {
+    ByteString message = ByteString.copyFromUtf8("rate \u05d0 10 = 1 \u0627 \u0661");
+    assertThat(Payloads.decode(intent(Scheme.SCHEME_ED25519, message), KEY).fields().toString())
+        .contains("rate \\u{5d0} 10 = 1 \\u{627} \\u{661}");
+  }
+
   @Test
   void an_ed25519_message_is_text() throws Exception {
     for (String text :
@@ -165,10 +194,13 @@ class PayloadsTest {
     for (int hidden :
         new int[] {
           0xad, 0x61c, 0x200b, 0x200d, 0x200e, 0x2028, 0x2029, 0x202a, 0x202e, 0x2060, 0x2066,
-          0x2069, 0xfeff, 0x34f, 0x115f, 0x2800, 0x3164, 0xfe0f, 0xffa0, 0xe0041, 0xe0100
+          0x2069, 0xfeff, 0x34f, 0x115f, 0x2800, 0x3164, 0xfe0f, 0xffa0, 0xe0041, 0xe0100, 0x378,
+          0xe000, 0xf0000
         }) {
       others.add(ByteString.copyFromUtf8("a" + Character.toString(hidden) + "b"));
     }
+    others.add(ByteString.copyFromUtf8("\nfirst"));
+    others.add(ByteString.copyFromUtf8("\rfirst"));
     for (ByteString other : others) {
       assertRefused(IntentProblem.MESSAGE_NOT_TEXT, intent(Scheme.SCHEME_ED25519, other), KEY);
       // BLS has no other payload for them.
