@@ -16,6 +16,7 @@ public final class RefusedException extends Exception {
   private final RefusalReason reason;
   private final transient ByteString boundOrder;
   private final transient @Nullable VerifiedIntent intent;
+  private final boolean signed;
 
   public RefusedException(RefusalReason reason, String detail) {
     this(reason, detail, ByteString.EMPTY);
@@ -26,22 +27,36 @@ public final class RefusedException extends Exception {
    *     empty if that is not the reason, or the order is not known
    */
   public RefusedException(RefusalReason reason, String detail, ByteString boundOrder) {
-    this(reason, detail, boundOrder, null);
+    this(reason, detail, boundOrder, null, false);
   }
 
   private RefusedException(
-      RefusalReason reason, String detail, ByteString boundOrder, @Nullable VerifiedIntent intent) {
+      RefusalReason reason,
+      String detail,
+      ByteString boundOrder,
+      @Nullable VerifiedIntent intent,
+      boolean signed) {
     // A refusal is an answer, not a fault: no stack trace, so that a flood of them stays cheap.
     super(detail, null, false, false);
     this.reason = reason;
     this.boundOrder = boundOrder;
     this.intent = intent;
+    this.signed = signed;
   }
 
   /** The refusal, by a rule of this party, of an intent whose requester's signature is good. */
   public static RefusedException forbidden(VerifiedIntent intent, String detail) {
     return new RefusedException(
-        RefusalReason.REFUSAL_REASON_FORBIDDEN, detail, ByteString.EMPTY, intent);
+        RefusalReason.REFUSAL_REASON_FORBIDDEN, detail, ByteString.EMPTY, intent, true);
+  }
+
+  /**
+   * The refusal of an intent that is none.
+   *
+   * @param signed whether its requester's signature was found good before
+   */
+  public static RefusedException malformed(RefusalReason reason, String detail, boolean signed) {
+    return new RefusedException(reason, detail, ByteString.EMPTY, null, signed);
   }
 
   /** The refusal of a session whose request is bound to another one; {@code order} as above. */
@@ -71,6 +86,11 @@ public final class RefusedException extends Exception {
   /** The intent that was refused, if its requester's signature was found good before. */
   public Optional<VerifiedIntent> intent() {
     return Optional.ofNullable(intent);
+  }
+
+  /** Whether a requester is known to have signed the intent. */
+  public boolean isSigned() {
+    return signed;
   }
 
   /** The line for people. */

@@ -33,7 +33,8 @@ public final class ConfiguredPolicy implements PolicyGate {
     try {
       intent = IntentVerifier.verify(signed, requesters);
     } catch (IntentException e) {
-      throw new RefusedException(reason(e.problem()), "intent: " + e.problem().text());
+      throw RefusedException.malformed(
+          reason(e.problem()), "intent: " + e.problem().text(), e.isSigned());
     }
     RequesterRule rule = rules.get(intent.requester());
     String denial =
@@ -98,6 +99,7 @@ public final class ConfiguredPolicy implements PolicyGate {
       case PAYLOAD_TOO_LONG_TO_SHOW,
           MESSAGE_IS_DIGEST,
           MESSAGE_NOT_TEXT,
+          MESSAGE_OF_CHAIN,
           ETHEREUM_TRANSACTION_MALFORMED,
           ETHEREUM_TRANSACTION_TYPE,
           ETHEREUM_CHAIN_ID_MISSING,

@@ -6,7 +6,6 @@ import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.trust.Trust;
 import java.security.PublicKey;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -37,8 +36,10 @@ public final class LocalRules {
 
   /**
    * The policy of this party under a trust file. A requester counts with the present one of its
-   * keys: clients believe earlier ones about keys of their time, and nobody may ask with them. Two
-   * requesters with one key would have two sets of request ids, so it counts for neither.
+   * keys: clients believe earlier ones about keys of their time, and nobody may ask with them. An
+   * intent does not say by whom it is, so a requester with any key that another one of the trust
+   * file has or had could have that one's intents done again, as requests of its own: it is left
+   * out.
    */
   public TrustedPolicy within(Trust trust) {
     Map<String, PublicKey> keys = new LinkedHashMap<>();
@@ -71,7 +72,7 @@ public final class LocalRules {
     Map<String, RequesterRule> rules = new LinkedHashMap<>();
     keys.forEach(
         (name, key) -> {
-          if (Collections.frequency(keys.values(), key) > 1) {
+          if (isOfAnother(trust, name, key)) {
             leftOut.add(
                 "the trust file gives requester %s the public key of another one".formatted(name));
             believed.remove(name);
@@ -82,5 +83,21 @@ public final class LocalRules {
         });
     return new TrustedPolicy(
         new ConfiguredPolicy(new RequesterDirectory(requesters), rules), believed, leftOut);
+  }
+
+  private static boolean isOfAnother(Trust trust, String name, PublicKey key) {
+    return trust.requesters().stream()
+        .filter(other -> !other.name().equals(name))
+        .flatMap(other -> other.publicKeys().stream())
+        .anyMatch(encoded -> isKey(encoded, key));
+  }
+
+  /** A key that is none is nobody's. */
+  private static boolean isKey(byte[] encoded, PublicKey key) {
+    try {
+      return RequesterKeys.publicKey(encoded).equals(key);
+    } catch (IllegalArgumentException e) {
+      return false;
+    }
   }
 }

@@ -72,6 +72,7 @@ final class Admission {
     }
     VerifiedIntent intent =
         order.hasSignedIntent() ? admitted(session, order.getSignedIntent()) : null;
+    session.signed = intent != null;
     session.verified = intent != null || asksForPresignatures(order);
     SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
     session.plan = plan;
@@ -100,6 +101,7 @@ final class Admission {
       session.asked = refusable(e.intent().orElse(null));
       // The policy looks at what an intent says after it has checked who signed it.
       session.verified = e.reason() == RefusalReason.REFUSAL_REASON_FORBIDDEN;
+      session.signed = e.isSigned();
       throw e;
     }
   }

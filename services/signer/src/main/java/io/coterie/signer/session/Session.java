@@ -40,7 +40,10 @@ final class Session {
   SessionLifecycle.State state = SessionLifecycle.State.RECEIVED;
   @Nullable SessionPlan plan;
 
-  /** Whether the requester's signature over its intent is good, or it serves no requester. */
+  /** Whether a requester is known to have signed its intent, whatever that says. */
+  boolean signed;
+
+  /** Whether its intent is one that a requester has signed, or it serves no requester. */
   boolean verified;
 
   /** The request to sign, once its requester's signature is known to be good. */

@@ -89,7 +89,7 @@ final class SessionRecords {
     if (session.state == State.REFUSED && plan != null) {
       end = Audit.withDetail(end, session.refusal);
     }
-    if (!session.verified) {
+    if (!session.signed && !session.claiming && !session.claimed) {
       logged(end);
     } else if (session.state == State.REFUSED || !session.claimed) {
       // Its record counts for nobody on the disk, and a coordinator can have any number of them.
@@ -115,8 +115,9 @@ final class SessionRecords {
     SessionPlan plan = session.plan;
     String protocol = plan == null ? UNKNOWN_PROTOCOL : plan.protocol().label();
     telemetry.ended(protocol, session.state, cause);
-    // The end of a stranger's order has a line of its own already, up to a rate.
-    log.atLevel(event == Event.PRESIGNED || !session.verified ? Level.DEBUG : Level.INFO)
+    // A refusal, and the end of a stranger's order, has a line of its own already, up to a rate.
+    boolean isLogged = session.state == State.REFUSED || !session.signed;
+    log.atLevel(event == Event.PRESIGNED || isLogged ? Level.DEBUG : Level.INFO)
         .log(
             "{} of {} {} ({}{}) after {} ms",
             protocol,

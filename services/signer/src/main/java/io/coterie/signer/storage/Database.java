@@ -160,6 +160,7 @@ final class Database implements AutoCloseable {
    * @return whether it was done
    */
   boolean checkpoint() throws SQLException {
+    requireTransaction();
     uncertain = true;
     connection.setAutoCommit(true);
     try (Statement statement = connection.createStatement();

@@ -100,7 +100,11 @@ class TrustedPolicyTest {
   }
 
   private static SignedIntent signing(KeyPair by, String key) {
-    return new IntentSigner("wallet", by.getPrivate())
+    return signing("wallet", by, key);
+  }
+
+  private static SignedIntent signing(String requester, KeyPair by, String key) {
+    return new IntentSigner(requester, by.getPrivate())
         .sign(
             SigningIntent.newBuilder()
                 .setRequestId(RequestId.next())
@@ -316,13 +320,19 @@ class TrustedPolicyTest {
       assertThat(judged(stolen, signing(by, "keys/hot")))
           .startsWith(RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER.name());
     }
-    // A former key of another is none that counts.
-    assertThat(
-            rules("keeper", "wallet")
-                .within(
-                    trust(wallet("*", ALL, 1, 1), with("keeper", former.getPublic().getEncoded())))
-                .leftOut())
-        .isEmpty();
+  }
+
+  /** Wallet's intents of that time are on record as wallet's, and would be new as keeper's. */
+  @Test
+  void a_former_key_of_one_requester_is_nobody_elses_whether_this_party_has_rules_for_both() {
+    byte[] old = former.getPublic().getEncoded();
+    for (LocalRules rules : List.of(rules("keeper", "wallet"), rules("keeper"))) {
+      TrustedPolicy policy = rules.within(trust(wallet("*", ALL, 1, 1), with("keeper", old)));
+      assertThat(policy.leftOut())
+          .containsExactly("the trust file gives requester keeper the public key of another one");
+      assertThat(judged(policy, signing("keeper", former, "keys/hot")))
+          .startsWith(RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER.name());
+    }
   }
 
   @Test
