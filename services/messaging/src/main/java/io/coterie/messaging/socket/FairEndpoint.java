@@ -57,16 +57,20 @@ final class FairEndpoint extends NioEndpoint {
       destroySocket(socket);
       return false;
     }
+    Peer peer = new Peer(socket, network);
+    peers.put(socket, peer);
     if (!stays(work().admission().admit(network, socket))) {
+      peers.remove(socket);
       refuse(socket);
       return false;
     }
-    Peer peer = new Peer(socket, network);
-    peers.put(socket, peer);
     work().handshakeBegun();
     if (!super.setSocketOptions(socket)) {
       forget(socket);
       return false;
+    }
+    if (peer.displaced) {
+      Optional.ofNullable(connections.get(socket)).ifPresent(this::end);
     }
     return true;
   }
@@ -75,7 +79,7 @@ final class FairEndpoint extends NioEndpoint {
   private boolean stays(Places.Outcome<SocketChannel> outcome) {
     return switch (outcome) {
       case Places.Outcome.Admitted<SocketChannel>(Optional<SocketChannel> displaced) -> {
-        displaced.map(connections::get).ifPresent(this::end);
+        displaced.ifPresent(this::end);
         yield true;
       }
       case Places.Outcome.Refused<SocketChannel> refused -> false;
@@ -90,6 +94,12 @@ final class FairEndpoint extends NioEndpoint {
       LOG.debug("a connection ended before it was refused", e);
     }
     destroySocket(socket);
+  }
+
+  /** The container may not know the connection yet: then the thread that admits it ends it. */
+  private void end(SocketChannel socket) {
+    Optional.ofNullable(peers.get(socket)).ifPresent(peer -> peer.displaced = true);
+    Optional.ofNullable(connections.get(socket)).ifPresent(this::end);
   }
 
   /** The thread that works for the connection meanwhile goes on until it has done so. */

@@ -16,6 +16,9 @@ final class Peer {
   /** Whether a turn to read frames is to come. */
   final AtomicBoolean hasTurn = new AtomicBoolean();
 
+  /** Whether its place was given to another one. */
+  volatile boolean displaced;
+
   /** Whose turns the connection takes: that of the edge those of the client that it speaks for. */
   private volatile Source client;
 
