@@ -5,6 +5,7 @@ import io.coterie.proto.custody.v1.Key;
 import io.grpc.ChannelCredentials;
 import io.grpc.Grpc;
 import java.io.IOException;
+import java.math.BigDecimal;
 import java.security.GeneralSecurityException;
 import java.security.KeyPairGenerator;
 import java.security.spec.ECGenParameterSpec;
@@ -31,12 +32,17 @@ public final class Preparation {
       // A channel connects when it is used, and this one is not.
       ChannelCredentials nobody = TlsFiles.trustingNobody();
       Grpc.newChannelBuilder("localhost:1", nobody).build().shutdownNow();
+      // Of each certificate the JDK looks whether it is of a public authority, and reads all of
+      // them.
+      Class.forName("sun.security.util.AnchorCertificates");
       // By their descriptors, an answer is searched for fields that nobody knows.
       Object unused =
           List.of(
+              // Its table of powers, which the reader of JSON needs.
+              BigDecimal.ONE,
               Key.getDefaultInstance().getAllFields(),
               KeyPublic.getDefaultInstance().getAllFields());
-    } catch (IOException | GeneralSecurityException | RuntimeException e) {
+    } catch (IOException | GeneralSecurityException | ClassNotFoundException | RuntimeException e) {
       // The connection itself says so, if it fails too.
     }
   }
