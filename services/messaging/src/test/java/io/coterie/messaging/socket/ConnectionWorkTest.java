@@ -69,7 +69,7 @@ class ConnectionWorkTest {
                 assertThat(argument).isEqualTo("x-coterie-client-address");
                 yield Collections.enumeration(List.of(clients));
               }
-              default -> throw new UnsupportedOperationException(method);
+              default -> throw new AssertionError("nobody should ask for " + method);
             });
   }
 
