@@ -1,7 +1,6 @@
 package io.coterie.cli.terminal;
 
 import io.coterie.platform.payload.Characters;
-import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.Writer;
@@ -64,7 +63,7 @@ public interface Terminal {
   }
 
   /** See {@link #printable}. */
-  final class Printable extends FilterWriter {
+  final class Printable extends UnitWriter {
     /** First half of a character whose second half has not come yet; 0 if there is none. */
     private char half;
 
@@ -88,20 +87,6 @@ public interface Terminal {
         half = unit;
       } else {
         print(unit);
-      }
-    }
-
-    @Override
-    public void write(char[] text, int from, int count) throws IOException {
-      for (int i = from; i < from + count; i++) {
-        write(text[i]);
-      }
-    }
-
-    @Override
-    public void write(String text, int from, int count) throws IOException {
-      for (int i = from; i < from + count; i++) {
-        write(text.charAt(i));
       }
     }
 

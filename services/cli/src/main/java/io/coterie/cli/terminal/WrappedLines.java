@@ -1,6 +1,5 @@
 package io.coterie.cli.terminal;
 
-import java.io.FilterWriter;
 import java.io.IOException;
 import java.io.Writer;
 
@@ -8,7 +7,7 @@ import java.io.Writer;
  * Breaks lines that a terminal would wrap, and begins what goes on with {@link #MARK}: text of
  * others in a long line would else begin a line of the terminal, and look like one of the command.
  */
-final class WrappedLines extends FilterWriter {
+final class WrappedLines extends UnitWriter {
   /** Before what goes on from the line above. */
   static final String MARK = "  | ";
 
@@ -39,20 +38,6 @@ final class WrappedLines extends FilterWriter {
       column += width;
     }
     out.write(unit);
-  }
-
-  @Override
-  public void write(char[] text, int from, int count) throws IOException {
-    for (int i = from; i < from + count; i++) {
-      write(text[i]);
-    }
-  }
-
-  @Override
-  public void write(String text, int from, int count) throws IOException {
-    for (int i = from; i < from + count; i++) {
-      write(text.charAt(i));
-    }
   }
 
   /**
