@@ -232,7 +232,7 @@ public final class PresignatureStock implements KeyObserver {
   }
 
   /** Waits no longer: the presignature, if it was made at this very moment. */
-  synchronized Optional<Presignature> giveUp(Promise promise) {
+  synchronized Optional<Presignature> abandon(Promise promise) {
     promise.shelf().promised.remove(promise);
     return promise.made().getNow(Optional.empty());
   }

@@ -33,9 +33,9 @@ public final class Promise {
     try {
       return made.get(patience.toNanos(), TimeUnit.NANOSECONDS);
     } catch (TimeoutException e) {
-      return stock.giveUp(this);
+      return stock.abandon(this);
     } catch (InterruptedException e) {
-      stock.giveUp(this);
+      stock.abandon(this);
       throw e;
     } catch (ExecutionException e) {
       throw new IllegalStateException("a promise ends without an exception", e);

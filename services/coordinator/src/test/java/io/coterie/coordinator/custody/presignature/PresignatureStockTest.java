@@ -203,9 +203,9 @@ class PresignatureStockTest {
     Place place = stock.next(true, (set, _) -> true).orElseThrow();
     Promise early = promise(A).orElseThrow();
     Promise late = promise(A).orElseThrow();
-    assertThat(stock.giveUp(early)).isEmpty();
+    assertThat(stock.abandon(early)).isEmpty();
     make(place);
-    assertThat(stock.giveUp(late)).as("it came at that moment").isPresent();
+    assertThat(stock.abandon(late)).as("it came at that moment").isPresent();
     assertThat(early.made()).isNotDone();
     assertThat(stock.ready()).isEqualTo(place.count() - 1);
   }
