@@ -19,7 +19,6 @@ import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Receipt;
-import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.CancelAnswer;
@@ -107,11 +106,6 @@ class CancelSigningTest {
         .setParty(party);
   }
 
-  private static SignedReceipt signed(int party, Receipt.Builder receipt) {
-    Receipt content = receipt.build();
-    return Receipts.signed(content, TestEvidence.sign(party, Receipts.statement(content)));
-  }
-
   private static CancelAnswer.Builder answer(CancelQuestion question) {
     return CancelAnswer.newBuilder()
         .setIntentDigest(IntentVerifier.digest(question.getSignedIntent().getPayload()));
@@ -120,7 +114,9 @@ class CancelSigningTest {
   private CancelAnswer honest(Member self, CancelQuestion question) {
     int party = self.partyId();
     return never.contains(party)
-        ? answer(question).setReceipt(signed(party, receipt(party, content(question)))).build()
+        ? answer(question)
+            .setReceipt(TestEvidence.receipt(party, receipt(party, content(question))))
+            .build()
         : answer(question)
             .setRefused(Refused.newBuilder().setReason(RefusalReason.REFUSAL_REASON_REQUEST_BOUND))
             .build();
@@ -215,10 +211,15 @@ class CancelSigningTest {
           return List.of(
               switch (party) {
                 // The receipt of another party, and one about another request.
-                case 2 -> answer(question).setReceipt(signed(1, receipt(1, content))).build();
+                case 2 ->
+                    answer(question)
+                        .setReceipt(TestEvidence.receipt(1, receipt(1, content)))
+                        .build();
                 case 3 ->
                     answer(question)
-                        .setReceipt(signed(3, receipt(3, content).setRequestId(RequestId.next())))
+                        .setReceipt(
+                            TestEvidence.receipt(
+                                3, receipt(3, content).setRequestId(RequestId.next())))
                         .build();
                 default -> honest(self, question);
               });
@@ -249,7 +250,10 @@ class CancelSigningTest {
         content(installation.parties.cancellations.peek()).toBuilder().setReshareEpoch(2).build();
     store.settle(
         known.notSigned(
-            List.of(signed(1, receipt(1, other)), signed(3, receipt(3, other))), Instant.now()));
+            List.of(
+                TestEvidence.receipt(1, receipt(1, other)),
+                TestEvidence.receipt(3, receipt(3, other))),
+            Instant.now()));
     assertThat(get(name).getState()).isEqualTo(Signing.State.NOT_SIGNED);
     Signing ended = cancelled(cancel(asked));
     assertThat(ended.getState()).isEqualTo(Signing.State.UNKNOWN);

@@ -76,12 +76,7 @@ class RefusedSigningTest {
   }
 
   private static SignedReceipt honest(Member self, Refused refused, Order order) {
-    return signed(self.partyId(), receipt(self, refused, order));
-  }
-
-  private static SignedReceipt signed(int party, Receipt.Builder content) {
-    Receipt receipt = content.build();
-    return Receipts.signed(receipt, TestEvidence.sign(party, Receipts.statement(receipt)));
+    return TestEvidence.receipt(self.partyId(), receipt(self, refused, order));
   }
 
   private static Receipt.Builder receipt(Member self, Refused refused, Order order) {
@@ -166,18 +161,21 @@ class RefusedSigningTest {
     return new Lie(
         told,
         (self, refused, order) ->
-            with(refused, signed(self.partyId(), change.apply(receipt(self, refused, order)))));
+            with(
+                refused,
+                TestEvidence.receipt(self.partyId(), change.apply(receipt(self, refused, order)))));
   }
 
   static Stream<Lie> lies() {
     return Stream.of(
         new Lie(
             "signed by another party",
-            (self, refused, order) -> with(refused, signed(9, receipt(self, refused, order)))),
+            (self, refused, order) ->
+                with(refused, TestEvidence.receipt(9, receipt(self, refused, order)))),
         new Lie(
             "the word of another party",
             (self, refused, order) ->
-                with(refused, signed(9, receipt(self, refused, order).setParty(9)))),
+                with(refused, TestEvidence.receipt(9, receipt(self, refused, order).setParty(9)))),
         new Lie(
             "no receipt at all",
             (self, refused, order) -> with(refused, SignedReceipt.getDefaultInstance())),

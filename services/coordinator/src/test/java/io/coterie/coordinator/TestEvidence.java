@@ -3,11 +3,14 @@ package io.coterie.coordinator;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.key.MadeKey;
 import io.coterie.platform.attestation.CompletedStatement;
+import io.coterie.platform.attestation.Receipts;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.EvidenceSignature;
+import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.SessionReport;
 import java.nio.charset.StandardCharsets;
@@ -58,6 +61,12 @@ public final class TestEvidence {
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException(e);
     }
+  }
+
+  /** A receipt as a party signs it. */
+  public static SignedReceipt receipt(int party, Receipt.Builder receipt) {
+    Receipt content = receipt.build();
+    return Receipts.signed(content, sign(party, Receipts.statement(content)));
   }
 
   /** A party's signature that it has stored its end of a session. */

@@ -61,7 +61,7 @@ class SignedRefusalsTest {
 
   private static SignedReceipt says(int party, long unixMs) {
     Receipt receipt = Receipts.refused(Receipts.Refusable.of(INTENT, NAME), LONGEST, unixMs, party);
-    return Receipts.signed(receipt, TestEvidence.sign(party, Receipts.statement(receipt)));
+    return TestEvidence.receipt(party, receipt.toBuilder());
   }
 
   private static void hear(SignedRefusals refusals, int party, SignedReceipt receipt) {
