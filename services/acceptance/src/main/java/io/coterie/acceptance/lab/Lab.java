@@ -16,7 +16,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ToDoubleBiFunction;
-import java.util.stream.Stream;
 
 /**
  * {@code make lab}: key generation and signing with real delays between the services, each a
@@ -28,10 +27,6 @@ public final class Lab {
   /** Those that differ least first, so that a report reads from the fastest to the slowest. */
   static final List<SendMode> MODES =
       List.of(SendMode.GROUP, SendMode.PAIRWISE_PARALLEL, SendMode.PAIRWISE_SEQUENTIAL);
-
-  /** With the paper's way of sending, which takes the longest: where not all cells are measured. */
-  static final List<SendMode> ALL_MODES =
-      Stream.concat(MODES.stream(), Stream.of(SendMode.NAMED_STORED)).toList();
 
   /** First contacts of a cell where not all runs are wanted: each takes up to half a minute. */
   private static final int FEW_CONTACTS = 5;
@@ -189,14 +184,14 @@ public final class Lab {
     Setting setting = Setting.uniform(75, Placement.THIRD_REGION);
     measurement.prepare(all(ALL_SIGN, SMALL.subList(1, 2)), 4000);
     measurement.waterfall();
-    for (SendMode mode : ALL_MODES) {
+    for (SendMode mode : LabReport.ALL_MODES) {
       measurement.restart(cluster.partyNames(), mode);
       measurement.cells(mode, setting, all(ALL_SIGN, SMALL.subList(1, 2)));
     }
     measurement.rotation(setting);
     measurement.presignable(List.of(75));
     results.write(runs);
-    firstContacts(ALL_MODES, setting, ALL_SIGN);
+    firstContacts(LabReport.ALL_MODES, setting, ALL_SIGN);
   }
 
   /** First contacts alone. */
@@ -220,7 +215,7 @@ public final class Lab {
   private void quick() throws IOException {
     measurement.prepare(SMALL, 1000);
     measurement.waterfall();
-    for (SendMode mode : ALL_MODES) {
+    for (SendMode mode : LabReport.ALL_MODES) {
       measurement.restart(cluster.partyNames(), mode);
       measurement.cells(mode, Setting.uniform(75, Placement.THIRD_REGION), SMALL);
       measurement.firstContact(

@@ -36,7 +36,8 @@ final class Bodies {
       case PAIRWISE_SEQUENTIAL -> oneAfterAnother(mode, to, body, options);
       case NAMED_STORED -> oneAfterAnother(mode, to, body, options.asStored());
       case PAIRWISE_PARALLEL ->
-          Outbox.all(to.stream().map(peer -> pairwise(mode, peer, true, body, options)).toList());
+          SendQueue.all(
+              to.stream().map(peer -> pairwise(mode, peer, true, body, options)).toList());
     };
   }
 

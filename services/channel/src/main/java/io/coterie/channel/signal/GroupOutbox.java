@@ -193,7 +193,7 @@ final class GroupOutbox {
     if (!known.isEmpty()) {
       sent.add(many(known, access, broadcast));
     }
-    return Outbox.all(sent);
+    return SendQueue.all(sent);
   }
 
   private CompletableFuture<Void> onceAccessIsTold(Peer peer, Broadcast broadcast) {
@@ -303,7 +303,7 @@ final class GroupOutbox {
     if (broadcast.repairs == 0) {
       throw Outbox.stale(named);
     }
-    return Outbox.all(named.stream().map(outbox::open).toList())
+    return SendQueue.all(named.stream().map(outbox::open).toList())
         .thenComposeAsync(opened -> seal(peers, broadcast.repaired()), pool);
   }
 
@@ -316,7 +316,7 @@ final class GroupOutbox {
     return CompletableFuture.completedFuture(peers)
         .thenComposeAsync(
             each ->
-                Outbox.all(
+                SendQueue.all(
                     each.stream()
                         .map(peer -> seal(List.of(peer), broadcast.withRepairs(1)))
                         .toList()),
@@ -337,7 +337,7 @@ final class GroupOutbox {
       String text = unknown + ": not registered at the messaging service";
       rest.add(Outbox.failed(Cause.NOT_ESTABLISHED, text, null));
     }
-    return Outbox.all(rest);
+    return SendQueue.all(rest);
   }
 
   private static List<Peer> among(List<Peer> peers, List<UUID> accounts) {

@@ -87,9 +87,6 @@ public final class Inbox {
     }
   }
 
-  /** A group message whose sender key has not come yet. */
-  record Held(byte[] content, long nanos, @Nullable String traceparent) {}
-
   /** An envelope that is refused, and why. */
   private static final class RefusedException extends Exception {
     private static final long serialVersionUID = 1L;
@@ -260,7 +257,7 @@ public final class Inbox {
       if (!mayHold) {
         throw new RefusedException(Rejection.UNKNOWN_SENDER_KEY);
       }
-      hold(peer, new Held(content, nanos, traceparent));
+      hold(peer, new Peer.Held(content, nanos, traceparent));
       return Mode.GROUP;
     } catch (DuplicateMessageException e) {
       throw new RefusedException(Rejection.DUPLICATE);
@@ -411,7 +408,7 @@ public final class Inbox {
 
   // Group messages that came before their sender key
 
-  private void hold(Peer peer, Held message) {
+  private void hold(Peer peer, Peer.Held message) {
     dropOld(peer, System.nanoTime());
     if (peer.held.size() >= config.limits().maxHeld()
         || peer.heldBytes + message.content().length > config.limits().maxHeldBytes()) {
@@ -426,7 +423,7 @@ public final class Inbox {
   private void releaseHeld(Peer peer) {
     dropOld(peer, System.nanoTime());
     for (int left = peer.held.size(); left > 0; left--) {
-      Held message = peer.held.remove();
+      Peer.Held message = peer.held.remove();
       peer.heldBytes -= message.content().length;
       try {
         group(peer, message.content(), message.nanos(), message.traceparent(), false);

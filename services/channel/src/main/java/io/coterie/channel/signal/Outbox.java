@@ -136,7 +136,7 @@ public final class Outbox {
    * @return completes when the messaging service has accepted all of them
    */
   CompletableFuture<Void> pairwise(Mode mode, Peer peer, List<byte[]> frames, SendOptions options) {
-    return peer.outbound.frames(new Destination(mode, peer), frames, options, sender);
+    return peer.outbound.frames(new Peer.Destination(mode, peer), frames, options, sender);
   }
 
   /**
@@ -147,34 +147,31 @@ public final class Outbox {
    */
   CompletableFuture<Void> pairwise(
       Mode mode, Peer peer, boolean broadcast, byte[] body, SendOptions options) {
-    return peer.outbound.body(new Destination(mode, peer), broadcast, body, options, sender);
+    return peer.outbound.body(new Peer.Destination(mode, peer), broadcast, body, options, sender);
   }
 
-  /** Where a frame goes under a pairwise session. */
-  record Destination(Mode mode, Peer peer) {}
-
-  private final class Pairwise implements SendQueue.Sender<Destination> {
+  private final class Pairwise implements SendQueue.Sender<Peer.Destination> {
     @Override
     public CompletableFuture<Void> send(
-        Destination to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
+        Peer.Destination to, byte[] frame, SendOptions options, AnswerTimes.Question question) {
       return pairwise(to, frame, options, MAX_REPAIRS, question)
           .whenComplete((sent, failure) -> Arrays.fill(frame, (byte) 0));
     }
 
     @Override
-    public void count(Destination to, int bodies) {
-      metrics.left(to.mode, bodies);
+    public void count(Peer.Destination to, int bodies) {
+      metrics.left(to.mode(), bodies);
     }
   }
 
   private CompletableFuture<Void> pairwise(
-      Destination to,
+      Peer.Destination to,
       byte[] frame,
       SendOptions options,
       int repairs,
       AnswerTimes.Question question) {
-    Mode mode = to.mode;
-    Peer peer = to.peer;
+    Mode mode = to.mode();
+    Peer peer = to.peer();
     boolean named = mode == Mode.NAMED_STORED;
     AccessKey access = named ? null : peer.keys.access().orElse(null);
     // Hellos go by name if they have to, because they ask for the key.
@@ -276,12 +273,6 @@ public final class Outbox {
       throw new ChannelException(Cause.UNAVAILABLE, "no valid sender certificate at the moment");
     }
     return own.join();
-  }
-
-  static CompletableFuture<Void> all(List<CompletableFuture<Void>> parts) {
-    return parts.size() == 1
-        ? parts.getFirst()
-        : CompletableFuture.allOf(parts.toArray(CompletableFuture[]::new));
   }
 
   static CompletableFuture<Void> failed(Cause cause, String text, @Nullable Throwable reason) {

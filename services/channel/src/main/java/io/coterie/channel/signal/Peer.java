@@ -5,12 +5,14 @@ import io.coterie.channel.keys.Certificates;
 import io.coterie.channel.keys.PeerKeys;
 import io.coterie.channel.keys.ProtocolStore;
 import io.coterie.channel.link.Recipient;
+import io.coterie.channel.telemetry.ChannelMetrics.Mode;
 import io.coterie.channel.wire.Reassembly;
 import io.coterie.trust.Member;
 import java.util.ArrayDeque;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.ReentrantLock;
+import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.IdentityKey;
 import org.signal.libsignal.protocol.SignalProtocolAddress;
 
@@ -32,7 +34,7 @@ public final class Peer {
   final MessageLane inbound;
 
   /** Pairwise messages to this peer, in the order in which they were given. */
-  final SendQueue<Outbox.Destination> outbound;
+  final SendQueue<Destination> outbound;
 
   final Reassembly reassembly;
 
@@ -40,7 +42,7 @@ public final class Peer {
   volatile boolean gone;
 
   /** Group messages whose sender key has not come. Only touched in {@link #inbound}. */
-  final ArrayDeque<Inbox.Held> held = new ArrayDeque<>();
+  final ArrayDeque<Held> held = new ArrayDeque<>();
 
   /** Bytes in {@link #held}. Only touched in {@link #inbound}. */
   int heldBytes;
@@ -71,6 +73,12 @@ public final class Peer {
   boolean offered() {
     return keys.offered();
   }
+
+  /** Where a frame goes under the pairwise session. */
+  record Destination(Mode mode, Peer peer) {}
+
+  /** A group message whose sender key has not come yet. */
+  record Held(byte[] content, long nanos, @Nullable String traceparent) {}
 
   @Override
   public String toString() {

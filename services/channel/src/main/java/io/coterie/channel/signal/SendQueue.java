@@ -176,10 +176,17 @@ final class SendQueue<T> {
 
   private CompletableFuture<Void> send(
       Frames<T> message, Sender<T> sender, AnswerTimes.Question question) {
-    return Outbox.all(
+    return all(
         message.frames.stream()
             .map(frame -> sender.send(message.to, frame, message.options, question))
             .toList());
+  }
+
+  /** Ends when all have ended, well if all have. */
+  static CompletableFuture<Void> all(List<CompletableFuture<Void>> parts) {
+    return parts.size() == 1
+        ? parts.getFirst()
+        : CompletableFuture.allOf(parts.toArray(CompletableFuture[]::new));
   }
 
   private CompletableFuture<Void> send(

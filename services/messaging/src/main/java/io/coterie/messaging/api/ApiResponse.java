@@ -12,6 +12,7 @@ import java.util.TreeMap;
  */
 public record ApiResponse(int status, byte[] body, Map<String, String> headers) {
   private static final byte[] EMPTY = new byte[0];
+  private static final Duration UNAVAILABLE_RETRY = Duration.ofSeconds(2);
 
   public static ApiResponse empty(int status) {
     return new ApiResponse(status, EMPTY, Map.of());
@@ -21,6 +22,11 @@ public record ApiResponse(int status, byte[] body, Map<String, String> headers) 
   public static ApiResponse retryLater(int status, Duration wait) {
     long seconds = Math.max(1, (wait.toMillis() + 999) / 1000);
     return empty(status).withHeader("Retry-After", Long.toString(seconds));
+  }
+
+  /** The database does not answer, or the service has no room: come back in two seconds. */
+  public static ApiResponse unavailable() {
+    return retryLater(503, UNAVAILABLE_RETRY);
   }
 
   public static ApiResponse ok() {

@@ -38,7 +38,6 @@ public final class Dispatcher {
   private static final String UNKNOWN_ROUTE = "unknown";
   private static final String ANY_SEGMENT = "*";
   private static final Duration QUEUE_FULL_RETRY = Duration.ofSeconds(60);
-  private static final Duration UNAVAILABLE_RETRY = Duration.ofSeconds(2);
 
   private final Accounts accounts;
   private final MessagingMetrics metrics;
@@ -116,7 +115,7 @@ public final class Dispatcher {
 
   private static ApiResponse unavailable(RuntimeException cause) {
     LOG.warn("the database does not answer, so a call is refused", cause);
-    return ApiResponse.retryLater(503, UNAVAILABLE_RETRY);
+    return ApiResponse.unavailable();
   }
 
   private static String template(@Nullable Match match) {

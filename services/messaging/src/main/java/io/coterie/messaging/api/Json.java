@@ -2,6 +2,7 @@ package io.coterie.messaging.api;
 
 import java.io.ByteArrayOutputStream;
 import java.util.Base64;
+import java.util.Optional;
 import tools.jackson.core.JacksonException;
 import tools.jackson.core.JsonGenerator;
 import tools.jackson.core.JsonParser;
@@ -59,18 +60,12 @@ final class Json {
 
   private Json() {}
 
-  /**
-   * @throws ApiException 400 if the body is not JSON of that shape
-   */
-  static <T> T read(byte[] body, Class<T> type) {
+  /** The value of a body; empty if the body is not JSON of that shape, or is {@code null}. */
+  static <T> Optional<T> read(byte[] body, Class<T> type) {
     try {
-      T value = MAPPER.readValue(body, type);
-      if (value == null) {
-        throw ApiException.badRequest();
-      }
-      return value;
+      return Optional.ofNullable(MAPPER.readValue(body, type));
     } catch (JacksonException e) {
-      throw ApiException.badRequest();
+      return Optional.empty();
     }
   }
 

@@ -107,8 +107,11 @@ record Route(
           .orElse(request.source());
     }
 
+    /**
+     * @throws ApiException 400 if the body is not JSON of that shape
+     */
     <T> T json(Class<T> type) {
-      return Json.read(request.body(), type);
+      return Json.read(request.body(), type).orElseThrow(ApiException::badRequest);
     }
   }
 }

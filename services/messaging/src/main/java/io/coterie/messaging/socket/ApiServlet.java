@@ -35,7 +35,6 @@ public final class ApiServlet extends HttpServlet {
   private static final Set<String> SOCKET_PATHS = Set.of("/v1/websocket", "/v1/websocket/");
 
   private static final Logger LOG = LoggerFactory.getLogger(ApiServlet.class);
-  static final ApiResponse UNAVAILABLE = ApiResponse.empty(503).withHeader("Retry-After", "2");
 
   private final transient Dispatcher dispatcher;
   private final transient Accounts accounts;
@@ -142,7 +141,7 @@ public final class ApiServlet extends HttpServlet {
               .orElse(null);
     } catch (DataAccessException e) {
       LOG.warn("the database does not answer, so a connection is refused", e);
-      reply(response, UNAVAILABLE);
+      reply(response, ApiResponse.unavailable());
       return;
     }
     if (who == null && authorization.isPresent()) {
@@ -152,7 +151,7 @@ public final class ApiServlet extends HttpServlet {
     Source source = who == null ? network : new Source.OfAccount(who.account().aci());
     Optional<ClientConnection> connection = connections.open(who, source);
     if (connection.isEmpty()) {
-      reply(response, UNAVAILABLE);
+      reply(response, ApiResponse.unavailable());
       return;
     }
     ServerContainer container =

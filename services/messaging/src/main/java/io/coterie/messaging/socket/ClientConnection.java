@@ -329,7 +329,7 @@ final class ClientConnection implements Presence.Subscriber {
       return;
     }
     if (!calls.begin()) {
-      reply(id, ApiServlet.UNAVAILABLE);
+      reply(id, ApiResponse.unavailable());
       return;
     }
     memory.take(bytes);
@@ -341,7 +341,7 @@ final class ClientConnection implements Presence.Subscriber {
       calls.runBlocking(() -> answer(id, request, bytes));
     } catch (RejectedExecutionException e) {
       memory.release(bytes);
-      reply(id, ApiServlet.UNAVAILABLE);
+      reply(id, ApiResponse.unavailable());
       calls.end();
       goAway();
     }

@@ -1,6 +1,7 @@
 package io.coterie.messaging.socket;
 
 import io.coterie.messaging.api.ApiException;
+import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.limit.Source;
 import java.io.IOException;
 import java.io.InputStream;
@@ -44,7 +45,7 @@ final class HttpBody implements AutoCloseable {
         yield body;
       }
       case FrameAssembler.Outcome.Incomplete gaveWay ->
-          throw new ApiException(ApiServlet.UNAVAILABLE);
+          throw new ApiException(ApiResponse.unavailable());
       case FrameAssembler.Outcome.Refused refused -> throw ApiException.tooLarge();
     };
   }

@@ -25,7 +25,7 @@ public enum PayloadKind {
   ETHEREUM_TYPED_DATA("ethereum-typed-data", Scheme.SCHEME_ECDSA_SECP256K1),
   /** One input of a PSBT (BIP-174): P2WPKH after BIP-143, or P2TR by key path after BIP-341. */
   BITCOIN_INPUT("bitcoin-input", Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_BIP340_SECP256K1),
-  /** The message of a Solana transaction: legacy, or version 0. */
+  /** The message of a Solana transaction: legacy, version 0 or version 1. */
   SOLANA_TRANSACTION("solana-transaction", Scheme.SCHEME_ED25519);
 
   private final String label;

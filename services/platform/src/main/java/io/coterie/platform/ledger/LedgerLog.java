@@ -18,25 +18,12 @@ public record LedgerLog(
   /** Length of an id, bytes. */
   public static final int ID_BYTES = 32;
 
+  /** Length of the hash of a head, bytes. */
+  public static final int HASH_BYTES = 32;
+
   /** Before the first. */
   public static final LedgerLog NONE =
       new LedgerLog(0, ByteString.EMPTY, ByteString.EMPTY, 0, ByteString.EMPTY);
-
-  /**
-   * The log that follows on a head.
-   *
-   * @param above a log whose number is lower, like that of the head
-   * @param random 32 fresh bytes
-   * @throws ArithmeticException after 2^63 logs
-   */
-  static LedgerLog after(LedgerPosition head, long above, byte[] random) {
-    return new LedgerLog(
-        Math.incrementExact(Math.max(head.log().number, above)),
-        ByteString.copyFrom(random),
-        head.log().id,
-        head.claims(),
-        head.hash());
-  }
 
   /** Whether the parts have their lengths, and a later log a log before it. */
   boolean isWellFormed() {
@@ -45,6 +32,6 @@ public record LedgerLog(
         && claims >= 0
         && (previous.isEmpty()
             ? hash.isEmpty() && claims == 0
-            : previous.size() == ID_BYTES && hash.size() == LedgerPosition.HASH_BYTES);
+            : previous.size() == ID_BYTES && hash.size() == HASH_BYTES);
   }
 }

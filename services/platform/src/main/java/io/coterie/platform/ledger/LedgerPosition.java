@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 public record LedgerPosition(
     LedgerLog log, long starts, ByteString mark, long base, long claims, ByteString hash) {
   /** Length of a mark and of a hash, bytes. */
-  public static final int HASH_BYTES = 32;
+  public static final int HASH_BYTES = LedgerLog.HASH_BYTES;
 
   /** Before the first start. */
   public static final LedgerPosition NONE =
@@ -61,7 +61,7 @@ public record LedgerPosition(
    */
   public LedgerPosition reopened(LedgerPosition told, byte[] random) {
     long number = Math.max(log.number(), told.log.number());
-    LedgerLog next = LedgerLog.after(orLater(told), number, random);
+    LedgerLog next = orLater(told).logAfter(number, random);
     return start(next, 1, Math.max(claims, told.claims), random);
   }
 
@@ -71,7 +71,23 @@ public record LedgerPosition(
    * @param known how many claims are known to have been made
    */
   public LedgerPosition reopened(long known, byte[] random) {
-    return start(LedgerLog.after(this, log.number(), random), 1, Math.max(claims, known), random);
+    return start(logAfter(log.number(), random), 1, Math.max(claims, known), random);
+  }
+
+  /**
+   * The log that follows on this head.
+   *
+   * @param above number of a log, which is lower than that of the next one, like this log's
+   * @param random 32 fresh bytes
+   * @throws ArithmeticException after 2^63 logs
+   */
+  private LedgerLog logAfter(long above, byte[] random) {
+    return new LedgerLog(
+        Math.incrementExact(Math.max(log.number(), above)),
+        ByteString.copyFrom(random),
+        log.id(),
+        claims,
+        hash);
   }
 
   private LedgerPosition start(LedgerLog in, long number, long claimed, byte[] random) {

@@ -31,27 +31,26 @@ final class SolanaRequests {
    *
    * @throws IntentException if it has a bit of which nobody knows the meaning, or half a fee
    */
-  static int mask(SolanaTransaction.Reader in) throws IntentException {
+  static int mask(SolanaReader in) throws IntentException {
     int mask = (int) in.littleEndian(Integer.BYTES);
-    SolanaTransaction.require((mask & ~KNOWN) == 0 && ((mask & FEE) == 0 || (mask & FEE) == FEE));
+    SolanaReader.require((mask & ~KNOWN) == 0 && ((mask & FEE) == 0 || (mask & FEE) == FEE));
     return mask;
   }
 
   /** Reads the values that a mask announces; the requests by name, in the order of their bits. */
-  static Map<String, String> read(int mask, SolanaTransaction.Reader in) throws IntentException {
+  static Map<String, String> read(int mask, SolanaReader in) throws IntentException {
     Map<String, String> requests = new LinkedHashMap<>();
     requests.put("priority fee, lamports", value(mask, FEE, Long.BYTES, 0, in));
     requests.put("compute units", value(mask, UNITS, Integer.BYTES, 0, in));
     requests.put("loaded accounts, bytes", value(mask, LOADED, Integer.BYTES, 0, in));
     String heap = value(mask, HEAP, Integer.BYTES, LEAST_HEAP, in);
     long bytes = Long.parseUnsignedLong(heap);
-    SolanaTransaction.require(bytes >= LEAST_HEAP && bytes <= MOST_HEAP && bytes % STEP_HEAP == 0);
+    SolanaReader.require(bytes >= LEAST_HEAP && bytes <= MOST_HEAP && bytes % STEP_HEAP == 0);
     requests.put("heap, bytes", heap);
     return requests;
   }
 
-  private static String value(
-      int mask, int bits, int bytes, long otherwise, SolanaTransaction.Reader in)
+  private static String value(int mask, int bits, int bytes, long otherwise, SolanaReader in)
       throws IntentException {
     return Long.toUnsignedString((mask & bits) == 0 ? otherwise : in.littleEndian(bytes));
   }

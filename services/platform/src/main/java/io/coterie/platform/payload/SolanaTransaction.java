@@ -1,5 +1,7 @@
 package io.coterie.platform.payload;
 
+import static io.coterie.platform.payload.SolanaReader.require;
+
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
@@ -75,7 +77,7 @@ public final class SolanaTransaction {
 
   private SolanaTransaction(ByteString encoded) throws IntentException {
     this.encoded = encoded;
-    Reader in = new Reader(encoded);
+    SolanaReader in = new SolanaReader(encoded);
     int first = in.u8();
     this.version = version(first);
     this.signers = version == Version.LEGACY ? first : in.u8();
@@ -110,7 +112,7 @@ public final class SolanaTransaction {
     };
   }
 
-  private static List<Instruction> instructions(Reader in) throws IntentException {
+  private static List<Instruction> instructions(SolanaReader in) throws IntentException {
     int count = in.compact();
     List<Instruction> parsed = new ArrayList<>();
     for (int i = 0; i < count; i++) {
@@ -120,7 +122,7 @@ public final class SolanaTransaction {
   }
 
   /** Version 1: the sizes of all instructions stand before the content of the first one. */
-  private static List<Instruction> separateInstructions(int count, Reader in)
+  private static List<Instruction> separateInstructions(int count, SolanaReader in)
       throws IntentException {
     record Sizes(int program, int accounts, int data) {}
     require(count <= MAX_INSTRUCTIONS_V1);
@@ -136,7 +138,7 @@ public final class SolanaTransaction {
   }
 
   /** The accounts of the tables: all that may be written, then all that may be read. */
-  private static List<Loaded> loaded(Reader in) throws IntentException {
+  private static List<Loaded> loaded(SolanaReader in) throws IntentException {
     List<Loaded> writable = new ArrayList<>();
     List<Loaded> readOnly = new ArrayList<>();
     int tables = in.compact();
@@ -291,80 +293,5 @@ public final class SolanaTransaction {
     }
     Loaded account = loaded.get(index - keys.size());
     return account.place() + (account.writable ? ", writable" : "");
-  }
-
-  static void require(boolean condition) throws IntentException {
-    if (!condition) {
-      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
-    }
-  }
-
-  /** Reads from front to end; no count is believed before its bytes are there. */
-  static final class Reader {
-    /** Bytes of a compact-u16. */
-    private static final int MAX_COMPACT = 3;
-
-    private final ByteString bytes;
-    private int at;
-
-    Reader(ByteString bytes) {
-      this.bytes = bytes;
-    }
-
-    int u8() throws IntentException {
-      require(at < bytes.size());
-      return bytes.byteAt(at++) & 0xff;
-    }
-
-    ByteString bytes(int count) throws IntentException {
-      require(count <= bytes.size() - at);
-      at += count;
-      return bytes.substring(at - count, at);
-    }
-
-    /** A compact-u16: seven bits a byte, lowest first, in as few bytes as it takes. */
-    int compact() throws IntentException {
-      int value = 0;
-      for (int i = 0; i < MAX_COMPACT; i++) {
-        int next = u8();
-        value |= (next & 0x7f) << 7 * i;
-        if ((next & 0x80) == 0) {
-          require((i == 0 || next != 0) && value <= 0xffff);
-          return value;
-        }
-      }
-      throw new IntentException(IntentProblem.SOLANA_TRANSACTION_MALFORMED);
-    }
-
-    /** An unsigned number of at most eight bytes; a negative one has the top bit of all eight. */
-    long littleEndian(int count) throws IntentException {
-      ByteString number = bytes(count);
-      long value = 0;
-      for (int i = count - 1; i >= 0; i--) {
-        value = value << Byte.SIZE | number.byteAt(i) & 0xff;
-      }
-      return value;
-    }
-
-    List<Integer> indices(int count) throws IntentException {
-      ByteString indices = bytes(count);
-      List<Integer> list = new ArrayList<>(indices.size());
-      for (byte index : indices) {
-        list.add(index & 0xff);
-      }
-      return List.copyOf(list);
-    }
-
-    List<ByteString> keys(int count) throws IntentException {
-      List<ByteString> keys = new ArrayList<>();
-      for (int i = 0; i < count; i++) {
-        keys.add(bytes(SolanaAddress.BYTES));
-      }
-      return List.copyOf(keys);
-    }
-
-    void end() throws IntentException {
-      require(at == bytes.size());
-    }
   }
 }
