@@ -15,10 +15,6 @@ public final class Simulation {
   /** In memory where there is such a folder: its fsync costs nothing. */
   private static final Path MEMORY = Path.of("/dev/shm");
 
-  static {
-    KnownSignatures.use();
-  }
-
   private Simulation() {}
 
   /**

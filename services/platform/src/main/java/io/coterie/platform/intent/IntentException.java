@@ -17,7 +17,8 @@ public final class IntentException extends Exception {
   }
 
   private IntentException(IntentProblem problem, boolean signed) {
-    super(problem + ": " + problem.text());
+    // An answer, not a fault: whether a message is a transaction is asked for each signature.
+    super(problem + ": " + problem.text(), null, false, false);
     this.problem = problem;
     this.signed = signed;
   }

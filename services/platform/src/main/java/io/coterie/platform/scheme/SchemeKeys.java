@@ -22,6 +22,8 @@ public enum SchemeKeys {
   /** 32 bytes without the parity, with descendants and their output keys. */
   BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT, 33, 0, true);
 
+  private static final RecentKeys RECENT = new RecentKeys();
+
   private enum Family {
     SINGLE,
     TREE,
@@ -100,14 +102,21 @@ public enum SchemeKeys {
         }
         yield key.getPublicKey();
       }
-      case TREE -> descendant(key, target);
-      case TAPROOT -> {
-        ByteString internal = TaprootKey.xOnly(descendant(key, target));
-        yield target.taproot().isPresent()
-            ? TaprootKey.output(internal, target.taproot().get())
-            : internal;
-      }
+      case TREE, TAPROOT ->
+          RECENT.get(
+              this, key.getPublicKey(), key.getChainCode(), target, () -> derived(key, target));
     };
+  }
+
+  private ByteString derived(KeyPublic key, KeyTarget target) {
+    ByteString descendant = descendant(key, target);
+    if (family == Family.TREE) {
+      return descendant;
+    }
+    ByteString internal = TaprootKey.xOnly(descendant);
+    return target.taproot().isPresent()
+        ? TaprootKey.output(internal, target.taproot().get())
+        : internal;
   }
 
   private static ByteString descendant(KeyPublic key, KeyTarget target) {

@@ -13,6 +13,7 @@ import io.coterie.signer.party.ProtocolCore;
 import io.coterie.trust.Member;
 import java.time.InstantSource;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -82,38 +83,6 @@ public final class ClaimWitnesses {
   private final Start start;
 
   private record Answer(ClaimMemory remembered, long nanos) {}
-
-  private static final class Waiting {
-    /** The others must remember so many. */
-    final long claims;
-
-    /** The other parties of the session. */
-    final List<Integer> peers;
-
-    /** The parties that hold a share of the key. */
-    final List<Integer> holders;
-
-    /** The coordinator that ordered the session. */
-    final Member coordinator;
-
-    final Runnable then;
-
-    /** Since when it waits for those outside it alone. */
-    @Nullable Long heldNanos;
-
-    Waiting(
-        long claims,
-        List<Integer> peers,
-        List<Integer> holders,
-        Member coordinator,
-        Runnable then) {
-      this.claims = claims;
-      this.peers = peers;
-      this.holders = holders;
-      this.coordinator = coordinator;
-      this.then = then;
-    }
-  }
 
   /**
    * @param lane of this object alone
@@ -231,13 +200,18 @@ public final class ClaimWitnesses {
     }
     LedgerPosition now = claims.position();
     Set<Integer> others = reachable();
+    Map<Integer, Long> needed = needed(others, nowNanos);
     waiting.values().forEach(w -> others.addAll(w.peers));
     Set<Member> told = new HashSet<>(reachableCoordinators());
     waiting.values().forEach(w -> told.add(w.coordinator));
     others.forEach(other -> network.roster().byPartyId(other).ifPresent(told::add));
     for (Member member : told) {
       Witness witness = witness(member);
-      if (witness.mayAsk() && isDue(member, witness, now, nowNanos)) {
+      long claimsNeeded =
+          member.role() == Member.Role.PARTY
+              ? needed.getOrDefault(member.partyId(), 0L)
+              : needed(member, waiting.values());
+      if (witness.mayAsk() && isDue(witness, claimsNeeded, now, nowNanos)) {
         PartyMessage stated = PartyMessage.newBuilder().setClaimCount(sign(now)).build();
         witness.ask(now, nowNanos);
         network.send(member, stated, null);
@@ -245,18 +219,35 @@ public final class ClaimWitnesses {
     }
   }
 
-  /** At a start, or if a session may wait for it, at once; else once in a while. */
-  private boolean isDue(Member member, Witness witness, LedgerPosition now, long nowNanos) {
+  /**
+   * At a start, or if a session may wait for it, at once; else once in a while.
+   *
+   * @param needed the last claim of which a session may wait for this member's word
+   */
+  private static boolean isDue(Witness witness, long needed, LedgerPosition now, long nowNanos) {
     if (witness.covers(now.mark(), now.claims())) {
       return false;
     }
-    long needed = now.base();
+    return !witness.covers(now.mark(), Math.max(needed, now.base())) || witness.isDue(nowNanos);
+  }
+
+  /** Up to which claim each party has to remember, so that the sessions that wait can go on. */
+  private Map<Integer, Long> needed(Set<Integer> reachable, long nowNanos) {
+    Map<Integer, Long> needed = new HashMap<>();
     for (Waiting session : waiting.values()) {
-      if (member.role() == Member.Role.PARTY || member.equals(session.coordinator)) {
-        needed = Math.max(needed, session.claims);
+      for (int party : session.toldAtOnce(outside(session, reachable), reachable, nowNanos)) {
+        needed.merge(party, session.claims, Math::max);
       }
     }
-    return !witness.covers(now.mark(), needed) || witness.isDue(nowNanos);
+    return needed;
+  }
+
+  private static long needed(Member coordinator, Collection<Waiting> sessions) {
+    return sessions.stream()
+        .filter(session -> session.coordinator.equals(coordinator))
+        .mapToLong(session -> session.claims)
+        .max()
+        .orElse(0);
   }
 
   private ClaimCount sign(LedgerPosition now) {

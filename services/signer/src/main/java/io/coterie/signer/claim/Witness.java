@@ -21,7 +21,7 @@ final class Witness {
   static final long PERIOD_NANOS = TimeUnit.SECONDS.toNanos(2);
 
   /** So long after its peers each session waits for those outside it, whatever they did before. */
-  private static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
+  static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
   /**
    * One party outside the sessions holds them up for so long beyond that, and then is on probation.
