@@ -411,7 +411,7 @@ public final class BitcoinPsbt {
     lines.add("input " + index, amount + ", at " + outPoint.txid + ":" + outPoint.index);
   }
 
-  /** Who must sign for what another input spends: its address, or else its script. */
+  /** The address whose owner signs for another input, or else its script. */
   private static String holder(TxOut output) {
     String address = address(output);
     return address != null ? address : "script " + Lines.hex(script(output));

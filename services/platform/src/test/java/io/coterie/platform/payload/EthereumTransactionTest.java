@@ -160,7 +160,7 @@ class EthereumTransactionTest {
             """);
   }
 
-  /** What its code does, nobody reads. */
+  /** Nobody reads its code. */
   @Test
   void the_creation_of_a_contract_is_refused() {
     byte[] no = new byte[0];
