@@ -296,6 +296,10 @@ class EcdsaCustodyTest {
         WalletBackend.ecdsaIntent(name(key))
             .setEthereumTransaction(ByteString.fromHex("03").concat(draft.substring(1))));
     assertProblem(
+        IntentProblem.PAYLOAD_NOT_READ,
+        WalletBackend.ecdsaIntent(name(key))
+            .setEthereumTransaction(ByteString.fromHex("cb010182cf08808080018080")));
+    assertProblem(
         IntentProblem.TYPED_DATA_VALUE,
         WalletBackend.ecdsaIntent(name(key))
             .setEthereumTypedData(TYPED_DATA.replace("\"2\"", "\"two\"")));

@@ -91,6 +91,29 @@ class ApprovalTest {
         .isEqualTo(1);
   }
 
+  /** Nobody is asked to approve what nobody can read. */
+  @Test
+  void a_payload_that_cannot_be_read_is_refused_before_anybody_is_asked() throws Exception {
+    // To 0x3535... with multicall(bytes[])
+    String call = "e3010182520894" + "35".repeat(20) + "8084ac9650d8018080";
+    List<String> asked = new ArrayList<>();
+    Run run =
+        sign(
+            question -> {
+              asked.add(question);
+              return Optional.of("Yes");
+            },
+            "--ethereum-transaction",
+            "" + Files.writeString(folder.resolve("call"), call));
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err())
+        .contains("no signer can read all of the payload", "(call of function 0xac9650d8)")
+        .contains("a rule that allows digest")
+        .doesNotContain("keys/treasury", "chain id");
+    assertThat(asked).isEmpty();
+    assertThat(intent).doesNotExist();
+  }
+
   @ParameterizedTest
   @ValueSource(strings = {"", "n", "no", "yes please"})
   void any_other_answer_signs_nothing(String answer) {

@@ -106,6 +106,14 @@ class EcdsaTest extends OfflineIntents {
     assertRefused(
         ExitCode.LOCAL, "UTF-8", "--typed-data", "" + file("latin", new byte[] {(byte) 0xfc}));
     assertRefused(ExitCode.LOCAL, "not EIP-712", "--typed-data", "" + file("json", "{}"));
+    // To 0x3535... with multicall(bytes[])
+    String call = "e3010182520894" + "35".repeat(20) + "8084ac9650d8018080";
+    assertRefused(
+        ExitCode.LOCAL,
+        "(call of function 0xac9650d8)",
+        "--ethereum-transaction",
+        "" + file("call", call));
+    assertRefused(ExitCode.LOCAL, "is not text", "--ethereum-message", "pay \u202eem");
     assertRefused(ExitCode.LOCAL, "not 32 bytes", "--digest", "abcd");
     assertRefused(ExitCode.LOCAL, "not hex", "--digest", "xyz");
     assertRefused(ExitCode.LOCAL, "not a PSBT", "--psbt", "" + signed);

@@ -225,6 +225,16 @@ class EcdsaTest {
       assertThat(fails(ErrorReason.PAYLOAD_INVALID, () -> signing(client).sign(sign(signed(bad)))))
           .containsKey(StatusErrors.PROBLEM);
     }
+    // A legacy transaction of chain 1 without recipient
+    ByteString creation = ByteString.fromHex("cb010182cf08808080018080");
+    assertThat(
+            fails(
+                ErrorReason.PAYLOAD_INVALID,
+                () ->
+                    signing(client)
+                        .sign(sign(signed(intent("hot", 1).setEthereumTransaction(creation))))))
+        .containsEntry(StatusErrors.PROBLEM, "PAYLOAD_NOT_READ")
+        .containsEntry(StatusErrors.PART, "creation of a contract");
     fails(
         ErrorReason.UNSUPPORTED_SCHEME,
         () ->

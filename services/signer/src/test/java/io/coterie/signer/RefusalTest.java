@@ -6,19 +6,16 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.channel.SecureChannel;
 import io.coterie.platform.intent.IntentException;
-import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.IntentSignature;
-import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
-import io.coterie.proto.party.v1.Refused;
 import io.coterie.trust.Member;
 import java.nio.file.Path;
 import java.sql.DriverManager;
@@ -335,37 +332,6 @@ class RefusalTest {
         }
       }
     };
-  }
-
-  /** It may be a transaction that only a program can read. */
-  @Test
-  void an_ed25519_message_is_text_or_it_is_refused() {
-    String key = "keys/treasury-text";
-    i.createKey(key, Scheme.SCHEME_ED25519, ProtocolId.PROTOCOL_ID_ED25519_KEYGEN, 2);
-    int started = core.started.get();
-    for (ByteString message :
-        List.of(
-            ByteString.copyFromUtf8("a").concat(random(100)),
-            ByteString.copyFromUtf8("STX\0pay"),
-            ByteString.fromHex("61c3"),
-            ByteString.copyFromUtf8("pay \u202e 1 to me"))) {
-      SignedIntent intent =
-          i.signed(
-              i.signingIntent(Installation.requestId(), key, "")
-                  .setScheme(Scheme.SCHEME_ED25519)
-                  .setMessage(message));
-      SessionId session =
-          i.coordinator.give(
-              i.coordinator
-                  .order(ProtocolId.PROTOCOL_ID_ED25519_SIGN, key, 2, 1, 2)
-                  .setSignedIntent(intent)
-                  .build());
-      Refused refused = i.coordinator.awaitFrom("alpha", session).report().getRefused();
-      assertThat(refused.getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD);
-      assertThat(refused.getDetail())
-          .isEqualTo("payload: " + IntentProblem.MESSAGE_NOT_TEXT.text());
-    }
-    assertThat(core.started.get()).isEqualTo(started);
   }
 
   @Test

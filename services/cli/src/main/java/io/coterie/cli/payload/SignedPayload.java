@@ -69,7 +69,7 @@ public final class SignedPayload {
 
   /** A payload that is not what it claims to be. */
   public static CliException refused(IntentException e) {
-    return CliException.local("the payload is refused: " + e.problem().text());
+    return CliException.local("the payload is refused: " + e.text());
   }
 
   /**

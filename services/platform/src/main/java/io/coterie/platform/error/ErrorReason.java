@@ -133,7 +133,7 @@ public enum ErrorReason {
       "Nothing can be cancelled any more. Another refresh or reshare may follow."),
   PAYLOAD_INVALID(
       Status.Code.INVALID_ARGUMENT,
-      "the payload is malformed, or may not be signed with this key",
+      "the payload is malformed, cannot be read, or may not be signed with this key",
       "Correct the field that the metadata key problem names. Cancel the request before you sign a"
           + " new intent, unless the two exclude each other on the chain."),
   SIGNING_NOT_FOUND(

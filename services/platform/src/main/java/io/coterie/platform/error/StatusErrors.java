@@ -28,6 +28,9 @@ public final class StatusErrors {
   /** Metadata key: name of the {@link io.coterie.platform.intent.IntentProblem}. */
   public static final String PROBLEM = "problem";
 
+  /** Metadata key: the part of the payload that has the {@link #PROBLEM}, one line for people. */
+  public static final String PART = "part";
+
   /**
    * Metadata key: which rule a party refused by, one line in its words. A party may lie, so it is
    * for people alone.

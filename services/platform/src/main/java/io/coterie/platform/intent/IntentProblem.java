@@ -62,12 +62,16 @@ public enum IntentProblem {
   PAYLOAD_TOO_LONG_TO_SHOW(
       ErrorReason.PAYLOAD_INVALID,
       "the payload says more than 512 lines can show, so nobody could check it: split it"),
+  PAYLOAD_NOT_READ(
+      ErrorReason.PAYLOAD_INVALID,
+      "no signer can read all of the payload; a rule that allows digest has Ethereum's and"
+          + " Bitcoin's signed by their hash"),
   MESSAGE_IS_DIGEST(
       ErrorReason.PAYLOAD_INVALID,
       "message has 32 bytes and may be the hash of a transaction: ask for it as digest"),
   MESSAGE_NOT_TEXT(
       ErrorReason.PAYLOAD_INVALID,
-      "message of an Ed25519 key is not text: UTF-8, without control characters other than tab and"
+      "message is not text: UTF-8, without control characters other than tab and"
           + " line ends, and without characters that hide or reorder others"),
   PSBT_MALFORMED(
       ErrorReason.PAYLOAD_INVALID, "psbt is not a PSBT of version 0, or has an entry twice"),

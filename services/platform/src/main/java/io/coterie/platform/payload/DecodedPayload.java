@@ -14,7 +14,7 @@ import java.util.List;
  * @param fields its contents, for people and for audit records, in the order of the payload
  */
 public record DecodedPayload(PayloadKind kind, ByteString toSign, List<Field> fields) {
-  /** Lines: enough for a payment to 400 recipients, or 60 KiB of calldata. */
+  /** Lines: enough for a payment to 400 recipients, or 60 KiB of a message in hexadecimal. */
   public static final int MAX_FIELDS = 512;
 
   /** Characters (code points) of a line's value. */

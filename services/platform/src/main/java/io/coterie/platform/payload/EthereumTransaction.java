@@ -235,17 +235,19 @@ public final class EthereumTransaction {
     return ByteString.copyFrom(Keccak.hash(encoded.toByteArray()));
   }
 
-  /** The fields that people are shown. */
+  /**
+   * The fields that people are shown.
+   *
+   * @throws IntentException if they are not all: for a contract's code, and for a call that is not
+   *     one of {@link EthereumCalls}
+   */
   void describe(Lines lines) throws IntentException {
+    if (bytes(Part.TO).length == 0) {
+      throw new IntentException(IntentProblem.PAYLOAD_NOT_READ, "creation of a contract");
+    }
     lines.add("type", form.text);
     lines.add(Part.CHAIN_ID.text, number(Part.CHAIN_ID));
-    byte[] to = bytes(Part.TO);
-    byte[] data = bytes(Part.DATA);
-    if (to.length == 0) {
-      lines.add("contract creation", "its code is the data");
-    } else {
-      lines.add(Part.TO.text, EthereumAddress.text(to));
-    }
+    lines.add(Part.TO.text, EthereumAddress.text(bytes(Part.TO)));
     lines.add(Part.VALUE.text, number(Part.VALUE));
     lines.add(Part.NONCE.text, number(Part.NONCE));
     lines.add(Part.GAS_LIMIT.text, number(Part.GAS_LIMIT));
@@ -254,12 +256,10 @@ public final class EthereumTransaction {
         lines.add(fee.text, number(fee));
       }
     }
-    if (to.length > 0 && data.length >= 4) {
-      lines.addBytes("data selector", ByteString.copyFrom(data, 0, 4));
-    }
-    lines.add("data length", data.length);
-    if (data.length > 0) {
-      lines.addBytes("data", ByteString.copyFrom(data));
+    ByteString data = ByteString.copyFrom(bytes(Part.DATA));
+    lines.add("data length", data.size());
+    if (!data.isEmpty()) {
+      EthereumCalls.describe(data, lines);
     }
     if (form.parts.contains(Part.ACCESS_LIST)
         && values.get(form.parts.indexOf(Part.ACCESS_LIST)) instanceof List<?> list) {

@@ -150,6 +150,17 @@ public final class Payloads {
     }
   }
 
+  /**
+   * Its prefix keeps it from being a transaction, but not from being what one hides behind:
+   * contract accounts take a message of 32 bytes, the hash of an operation, for that operation.
+   */
+  private static void requireEthereumText(ByteString message) throws IntentException {
+    if (message.size() == DIGEST_BYTES) {
+      throw new IntentException(IntentProblem.MESSAGE_IS_DIGEST);
+    }
+    requireText(Lines.utf8(message));
+  }
+
   /** Adds all of it: a person who confirms a signature has to see the end as well. */
   private static void textOrBytes(ByteString message, Lines lines) throws IntentException {
     lines.add("length", message.size());
@@ -183,6 +194,7 @@ public final class Payloads {
   /** EIP-191, version 0x45. */
   private static ByteString ethereumMessage(ByteString message, Lines lines)
       throws IntentException {
+    requireEthereumText(message);
     textOrBytes(message, lines);
     String prefix = "\u0019Ethereum Signed Message:\n" + message.size();
     return ByteString.copyFrom(

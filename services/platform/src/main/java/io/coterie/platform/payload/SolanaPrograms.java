@@ -3,124 +3,191 @@ package io.coterie.platform.payload;
 import com.google.protobuf.ByteString;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Stream;
 
 /**
- * Explains instructions of well-known Solana programs. An instruction that is not exactly one of
- * these is shown by its program, its accounts and its data.
+ * Explains instructions of well-known Solana programs. A transaction with an instruction that is
+ * not exactly one of these is refused: nobody here knows what the program does with it.
  */
 final class SolanaPrograms {
   private static final String SYSTEM = "11111111111111111111111111111111";
   private static final String TOKEN = "TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA";
   private static final String TOKEN_2022 = "TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb";
+  private static final String ASSOCIATED_TOKEN = "ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL";
   private static final String COMPUTE_BUDGET = "ComputeBudget111111111111111111111111111111";
   private static final String MEMO_1 = "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo";
   private static final String MEMO_2 = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXtDLGmfcHr";
 
-  /** Type of a number in an instruction's data, little-endian. */
-  private enum Number {
+  /** Type of a value in an instruction's data: a number, little-endian, or an address. */
+  private enum Type {
     U8(1),
     U32(4),
-    U64(8);
+    U64(8),
+    ADDRESS(SolanaAddress.BYTES);
 
     private final int bytes;
 
-    Number(int bytes) {
+    Type(int bytes) {
       this.bytes = bytes;
     }
   }
 
   /**
-   * @param name of the number
+   * @param name of the value
    * @param type how it is encoded
    */
-  private record Operand(String name, Number type) {}
+  private record Operand(String name, Type type) {}
+
+  /**
+   * @param name of the account
+   * @param addresses that it may have: of a program that the called one calls; empty for any
+   */
+  private record Role(String name, Set<String> addresses) {}
 
   /**
    * One kind of instruction.
    *
    * @param tag how its data begins
-   * @param operands numbers behind the tag, and nothing after them
-   * @param accounts names of its accounts
-   * @param more whether accounts may follow
+   * @param operands values behind the tag, and nothing after them
+   * @param accounts in their order
+   * @param multisig whether signers of an account of several may follow
    */
   private record Form(
       String text,
       String program,
       ByteString tag,
       List<Operand> operands,
-      List<String> accounts,
-      boolean more) {}
+      List<Role> accounts,
+      boolean multisig) {}
 
-  /** Signers of a multisig, and what transfer hooks need, follow the accounts of a transfer. */
-  private static final boolean MORE = true;
+  private static final Operand AMOUNT = new Operand("amount", Type.U64);
+  private static final Operand DECIMALS = new Operand("decimals", Type.U8);
 
   private static final List<Form> FORMS =
-      List.of(
-          new Form(
-              "system program: transfer",
-              SYSTEM,
-              tag(2, Number.U32),
-              List.of(new Operand("lamports", Number.U64)),
-              List.of("from", "to"),
-              false),
-          // A transaction that begins with it does not expire.
-          new Form(
-              "system program: advance nonce",
-              SYSTEM,
-              tag(4, Number.U32),
-              List.of(),
-              List.of("nonce account", "recent blockhashes", "authority"),
-              false),
-          transfer("SPL token", TOKEN),
-          transferChecked("SPL token", TOKEN),
-          transfer("SPL token 2022", TOKEN_2022),
-          transferChecked("SPL token 2022", TOKEN_2022),
-          budget("heap", 1, new Operand("bytes", Number.U32)),
-          budget("unit limit", 2, new Operand("units", Number.U32)),
-          budget("unit price", 3, new Operand("micro-lamports", Number.U64)),
-          budget("loaded accounts", 4, new Operand("bytes", Number.U32)));
+      Stream.of(
+              system(
+                  "create account",
+                  0,
+                  List.of(
+                      new Operand("lamports", Type.U64),
+                      new Operand("bytes", Type.U64),
+                      new Operand("owner", Type.ADDRESS)),
+                  "payer",
+                  "new account"),
+              system("transfer", 2, List.of(new Operand("lamports", Type.U64)), "from", "to"),
+              // A transaction that begins with it does not expire.
+              system(
+                  "advance nonce",
+                  4,
+                  List.of(),
+                  "nonce account",
+                  "recent blockhashes",
+                  "authority"),
+              tokens("SPL token", TOKEN),
+              tokens("SPL token 2022", TOKEN_2022),
+              associatedToken("create", ByteString.EMPTY),
+              associatedToken("create", tag(0, Type.U8)),
+              associatedToken("create if missing", tag(1, Type.U8)),
+              budget("heap", 1, new Operand("bytes", Type.U32)),
+              budget("unit limit", 2, new Operand("units", Type.U32)),
+              budget("unit price", 3, new Operand("micro-lamports", Type.U64)),
+              budget("loaded accounts", 4, new Operand("bytes", Type.U32)))
+          .flatMap(forms -> forms)
+          .toList();
 
-  private static Form transfer(String name, String program) {
-    return new Form(
-        name + ": transfer",
-        program,
-        tag(3, Number.U8),
-        List.of(new Operand("amount", Number.U64)),
-        List.of("from", "to", "authority"),
-        MORE);
+  private static Stream<Form> system(
+      String name, int tag, List<Operand> operands, String... accounts) {
+    return Stream.of(
+        new Form(
+            "system program: " + name,
+            SYSTEM,
+            tag(tag, Type.U32),
+            operands,
+            roles(accounts),
+            false));
   }
 
-  private static Form transferChecked(String name, String program) {
-    return new Form(
-        name + ": transfer checked",
-        program,
-        tag(12, Number.U8),
-        List.of(new Operand("amount", Number.U64), new Operand("decimals", Number.U8)),
-        List.of("from", "mint", "to", "authority"),
-        MORE);
+  private static Stream<Form> tokens(String name, String program) {
+    return Stream.of(
+        token(name + ": transfer", program, 3, List.of(AMOUNT), "from", "to", "authority"),
+        token(name + ": approve", program, 4, List.of(AMOUNT), "account", "delegate", "authority"),
+        token(name + ": revoke", program, 5, List.of(), "account", "authority"),
+        token(name + ": close account", program, 9, List.of(), "account", "rent to", "authority"),
+        token(
+            name + ": transfer checked",
+            program,
+            12,
+            List.of(AMOUNT, DECIMALS),
+            "from",
+            "mint",
+            "to",
+            "authority"),
+        token(
+            name + ": approve checked",
+            program,
+            13,
+            List.of(AMOUNT, DECIMALS),
+            "account",
+            "mint",
+            "delegate",
+            "authority"));
   }
 
-  private static Form budget(String name, int tag, Operand operand) {
-    return new Form(
-        "compute budget: " + name,
-        COMPUTE_BUDGET,
-        tag(tag, Number.U8),
-        List.of(operand),
-        List.of(),
-        false);
+  private static Form token(
+      String text, String program, int tag, List<Operand> operands, String... accounts) {
+    return new Form(text, program, tag(tag, Type.U8), operands, roles(accounts), true);
   }
 
-  private static ByteString tag(int value, Number type) {
+  /** It calls the program of its last account. */
+  private static Stream<Form> associatedToken(String name, ByteString tag) {
+    List<Role> accounts = new ArrayList<>(roles("payer", "account", "wallet", "mint"));
+    accounts.add(new Role("system program", Set.of(SYSTEM)));
+    accounts.add(new Role("token program", Set.of(TOKEN, TOKEN_2022)));
+    return Stream.of(
+        new Form(
+            "associated token account: " + name,
+            ASSOCIATED_TOKEN,
+            tag,
+            List.of(),
+            List.copyOf(accounts),
+            false));
+  }
+
+  private static Stream<Form> budget(String name, int tag, Operand operand) {
+    return Stream.of(
+        new Form(
+            "compute budget: " + name,
+            COMPUTE_BUDGET,
+            tag(tag, Type.U8),
+            List.of(operand),
+            List.of(),
+            false));
+  }
+
+  private static List<Role> roles(String... names) {
+    return Stream.of(names).map(name -> new Role(name, Set.of())).toList();
+  }
+
+  private static ByteString tag(int value, Type type) {
     byte[] tag = new byte[type.bytes];
     tag[0] = (byte) value;
     return ByteString.copyFrom(tag);
   }
 
   private SolanaPrograms() {}
+
+  /**
+   * An account of an instruction.
+   *
+   * @param signs whether it signs the transaction
+   */
+  record Account(String address, boolean signs) {}
 
   /**
    * An instruction in words.
@@ -140,30 +207,49 @@ final class SolanaPrograms {
    * Reads an instruction.
    *
    * @param program address of the program that it calls
-   * @param accounts how many accounts it names
+   * @param accounts that it names
    * @param withoutBudget whether the transaction asks for its budget elsewhere: version 1 runs
    *     instructions that ask for one, and they change nothing
+   * @return empty if it is none that is known here
    */
-  static Call read(String program, int accounts, ByteString data, boolean withoutBudget) {
-    for (Form form : FORMS) {
-      if (form.program.equals(program)
-          && data.startsWith(form.tag)
-          && data.size() == form.tag.size() + size(form.operands)
-          && accounts >= form.accounts.size()
-          && (form.more || accounts == form.accounts.size())) {
-        boolean idle = withoutBudget && program.equals(COMPUTE_BUDGET);
-        return new Call(
-            idle ? form.text + ", without effect" : form.text, values(form, data), form.accounts);
-      }
-    }
+  static Optional<Call> read(
+      String program, List<Account> accounts, ByteString data, boolean withoutBudget) {
     if (program.equals(MEMO_1) || program.equals(MEMO_2)) {
-      Optional<String> text = Lines.utf8(data);
-      if (text.isPresent()) {
-        return new Call("memo", Map.of("text", text.get()), List.of());
+      return Lines.utf8(data)
+          .filter(_ -> accounts.stream().allMatch(Account::signs))
+          .map(text -> new Call("memo", Map.of("text", text), List.of()));
+    }
+    boolean idle = withoutBudget && program.equals(COMPUTE_BUDGET);
+    return FORMS.stream()
+        .filter(form -> form.program.equals(program))
+        .filter(form -> data.startsWith(form.tag))
+        .filter(form -> data.size() == form.tag.size() + size(form.operands))
+        .filter(form -> fit(form, accounts))
+        .findFirst()
+        .map(
+            form ->
+                new Call(
+                    idle ? form.text + ", without effect" : form.text,
+                    values(form, data),
+                    form.accounts.stream().map(Role::name).toList()));
+  }
+
+  /**
+   * Whether the accounts are those of a form. Those that follow sign for an account of several
+   * owners; others would be for code that the token's issuer chose, and that nobody here knows.
+   */
+  private static boolean fit(Form form, List<Account> accounts) {
+    int named = form.accounts.size();
+    if (accounts.size() < named || accounts.size() > named && !form.multisig) {
+      return false;
+    }
+    for (int i = 0; i < named; i++) {
+      Set<String> addresses = form.accounts.get(i).addresses;
+      if (!addresses.isEmpty() && !addresses.contains(accounts.get(i).address)) {
+        return false;
       }
     }
-    return new Call(
-        "program " + program, Map.of("data, not understood", Lines.hex(data)), List.of());
+    return accounts.subList(named, accounts.size()).stream().allMatch(Account::signs);
   }
 
   private static int size(List<Operand> operands) {
@@ -174,15 +260,16 @@ final class SolanaPrograms {
     Map<String, String> values = new LinkedHashMap<>();
     int at = form.tag.size();
     for (Operand operand : form.operands) {
-      ByteString number = data.substring(at, at + operand.type.bytes);
-      values.put(operand.name, unsigned(number));
+      ByteString value = data.substring(at, at + operand.type.bytes);
+      values.put(
+          operand.name, operand.type == Type.ADDRESS ? SolanaAddress.of(value) : unsigned(value));
       at += operand.type.bytes;
     }
     return values;
   }
 
   private static String unsigned(ByteString number) {
-    byte[] padded = new byte[Number.U64.bytes];
+    byte[] padded = new byte[Type.U64.bytes];
     number.copyTo(padded, 0);
     return Long.toUnsignedString(ByteBuffer.wrap(padded).order(ByteOrder.LITTLE_ENDIAN).getLong());
   }

@@ -69,11 +69,7 @@ public final class SolanaTransaction {
   private record Instruction(int program, List<Integer> accounts, ByteString data) {}
 
   /** An account whose key only the chain knows: it is in a table there. */
-  private record Loaded(ByteString table, int index, boolean writable) {
-    String place() {
-      return "entry " + index + " of table " + SolanaAddress.of(table);
-    }
-  }
+  private record Loaded(ByteString table, int index) {}
 
   private SolanaTransaction(ByteString encoded) throws IntentException {
     this.encoded = encoded;
@@ -137,24 +133,21 @@ public final class SolanaTransaction {
     return List.copyOf(parsed);
   }
 
-  /** The accounts of the tables: all that may be written, then all that may be read. */
+  /** The accounts of the tables: of each those that may be written, then those that are read. */
   private static List<Loaded> loaded(SolanaReader in) throws IntentException {
-    List<Loaded> writable = new ArrayList<>();
-    List<Loaded> readOnly = new ArrayList<>();
+    List<Loaded> all = new ArrayList<>();
     int tables = in.compact();
     for (int i = 0; i < tables; i++) {
       ByteString table = in.bytes(SolanaAddress.BYTES);
-      int before = writable.size() + readOnly.size();
-      for (int index : in.indices(in.compact())) {
-        writable.add(new Loaded(table, index, true));
+      int before = all.size();
+      for (int list = 0; list < 2; list++) {
+        for (int index : in.indices(in.compact())) {
+          all.add(new Loaded(table, index));
+        }
       }
-      for (int index : in.indices(in.compact())) {
-        readOnly.add(new Loaded(table, index, false));
-      }
-      require(writable.size() + readOnly.size() > before);
+      require(all.size() > before);
     }
-    writable.addAll(readOnly);
-    return List.copyOf(writable);
+    return List.copyOf(all);
   }
 
   /** The checks that the chain makes before it runs anything. */
@@ -168,7 +161,7 @@ public final class SolanaTransaction {
             && accounts <= (version == Version.V1 ? MAX_ACCOUNTS_V1 : MAX_ACCOUNTS)
             && (version != Version.V1 || signers <= MAX_SIGNERS_V1)
             && new HashSet<>(keys).size() == keys.size()
-            && loaded.stream().map(Loaded::place).distinct().count() == loaded.size()
+            && loaded.stream().distinct().count() == loaded.size()
             && size() <= (version == Version.V1 ? MAX_TRANSACTION_V1 : MAX_TRANSACTION));
     for (Instruction instruction : instructions) {
       // Neither the payer is a program, nor one whose key is not here.
@@ -250,8 +243,17 @@ public final class SolanaTransaction {
         .concat(encoded);
   }
 
-  /** The fields that people are shown. */
+  /**
+   * The fields that people are shown.
+   *
+   * @throws IntentException if they are not all: for an instruction that is not one of {@link
+   *     SolanaPrograms}, and for accounts that only the chain knows
+   */
   void describe(Lines lines) throws IntentException {
+    if (!loaded.isEmpty()) {
+      throw new IntentException(
+          IntentProblem.PAYLOAD_NOT_READ, "accounts out of an address lookup table");
+    }
     lines.add("version", version.text);
     lines.add("fee payer", SolanaAddress.of(keys.getFirst()));
     for (int i = 1; i < signers; i++) {
@@ -265,13 +267,30 @@ public final class SolanaTransaction {
     for (int i = 0; i < instructions.size(); i++) {
       describe(lines, i, instructions.get(i));
     }
+    for (int i = signers; i < keys.size(); i++) {
+      if (!isUsed(i)) {
+        lines.add("used by no instruction", SolanaAddress.of(keys.get(i)));
+      }
+    }
+  }
+
+  private boolean isUsed(int key) {
+    return instructions.stream().anyMatch(i -> i.program == key || i.accounts.contains(key));
   }
 
   private void describe(Lines lines, int number, Instruction instruction) throws IntentException {
     String program = SolanaAddress.of(keys.get(instruction.program));
+    List<SolanaPrograms.Account> accounts =
+        instruction.accounts.stream()
+            .map(i -> new SolanaPrograms.Account(SolanaAddress.of(keys.get(i)), i < signers))
+            .toList();
     SolanaPrograms.Call call =
-        SolanaPrograms.read(
-            program, instruction.accounts.size(), instruction.data, version == Version.V1);
+        SolanaPrograms.read(program, accounts, instruction.data, version == Version.V1)
+            .orElseThrow(
+                () ->
+                    new IntentException(
+                        IntentProblem.PAYLOAD_NOT_READ,
+                        "instruction " + number + " of program " + program));
     lines.add("instruction " + number, call.text());
     for (Map.Entry<String, String> value : call.values().entrySet()) {
       lines.add(number + " " + value.getKey(), value.getValue());
@@ -283,15 +302,11 @@ public final class SolanaTransaction {
 
   /** An account, and what the transaction may do to it. */
   private String account(int index) {
-    if (index < keys.size()) {
-      boolean signs = index < signers;
-      boolean writable =
-          signs ? index < signers - readOnlySigners : index < keys.size() - readOnlyOthers;
-      return SolanaAddress.of(keys.get(index))
-          + (signs ? ", signs" : "")
-          + (writable ? ", writable" : "");
-    }
-    Loaded account = loaded.get(index - keys.size());
-    return account.place() + (account.writable ? ", writable" : "");
+    boolean signs = index < signers;
+    boolean writable =
+        signs ? index < signers - readOnlySigners : index < keys.size() - readOnlyOthers;
+    return SolanaAddress.of(keys.get(index))
+        + (signs ? ", signs" : "")
+        + (writable ? ", writable" : "");
   }
 }

@@ -49,6 +49,9 @@ final class TypedData {
   /** Characters of the name of a structure, of a member, and of a member's type. */
   private static final int MAX_NAME = 128;
 
+  /** Characters of the place of a value that an error names. */
+  private static final int MAX_PLACE = 64;
+
   /** Decimal digits of 2^256, a sign, and some zeros. */
   private static final int MAX_NUMBER = 80;
 
@@ -301,6 +304,12 @@ final class TypedData {
       return hash(type, value, path, depth);
     }
     byte[] word = encode(type, value);
+    if (type.equals("bytes") && !value.stringValue().equals("0x")) {
+      // They are for a contract, which takes them for a call of another one, say.
+      throw new IntentException(
+          IntentProblem.PAYLOAD_NOT_READ,
+          path.length() <= MAX_PLACE ? "bytes in " + path : "a value of type bytes");
+    }
     lines.add(path, value.isString() ? value.stringValue() : value.toString());
     return word;
   }

@@ -44,7 +44,8 @@ class ErrorReferenceTest {
         """
         Every failed call carries a `google.rpc.ErrorInfo` with domain `%s`, one of these reasons, and metadata:
         `party` (name in the roster), `round`, `cause` (see the abort causes and refusals below), `problem` (see the
-        problems of intents), `detail` (the rule by which a party refused, in its words, for people alone), `resource`.
+        problems of intents), `part` (of the payload, that has the problem), `detail` (the rule by which a party refused, in
+        its words, for people alone), `resource`.
         Names and numbers are stable: new ones are added, none changes its meaning.
 
         An answer with `RESOURCE_EXHAUSTED` also carries a `google.rpc.RetryInfo`: how long to wait at least. The error of a

@@ -21,6 +21,7 @@ import java.util.HexFormat;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class BitcoinPsbtTest {
@@ -313,6 +314,56 @@ class BitcoinPsbtTest {
         IntentProblem.PSBT_PREVIOUS_TRANSACTION,
         intent(withOutputs(entry("01", UTXO), outputs), 0),
         KEY);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    // P2PKH, P2SH, P2WPKH, P2WSH, P2TR
+    "76a9148280b37df378db99f66f85c95a783a76ac7a6d5988ac, 1Cu32FVupVCgHkMMRJdYJugxwo2Aprgk7H",
+    "a9143545e6e33b832c47050f24d3eeb93c9c03948bc787, 36YhUacEtcnkfhSbxwm11wDCexLGBLgJF6",
+    "00141d0f172a0ecb48aee1be1f2687d2963ae33f71a1, bc1qr583w2swedy2acd7rung055k8t3n7udp7vyzyg",
+    "00201111111111111111111111111111111111111111111111111111111111111111,"
+        + " bc1qzyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zyg3zygsszvapf",
+    "5120a60869f0dbcf1dc659c9cecbaf8050135ea9e8cdc487053f1dc6880949dc684c,"
+        + " bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr",
+    "6a0c696e766f6963652034373131, 'nobody, with text: invoice 4711'",
+    "6a02c3bc, 'nobody, with text: ü'",
+  })
+  void an_output_is_read(String script, String recipient) throws Exception {
+    List<TxOut> outputs = List.of(out(1, KEY), new TxOut(new Satoshi(2), hex(script)));
+    assertThat(PayloadsTest.text(Payloads.decode(intent(withOutputs(outputs), 0), KEY)))
+        .endsWith("output 1: 2 to " + recipient + "\n");
+  }
+
+  @ParameterizedTest
+  @ValueSource(
+      strings = {
+        // No script, one that anybody may spend, a key, one of two keys
+        "",
+        "51",
+        "21025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357ac",
+        "5121025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee6357"
+            + "21025476c2e83188368da1ff3e292e7acafcdb3566bb0ad253f62fc70f07aeee635752ae",
+        // Data that are no text, are none, of a protocol, of another length, of two pushes
+        "6a",
+        "6a00",
+        "6a02c328",
+        "6a0400ff0102",
+        "6a0161e2",
+        "6a0361620a0163",
+        "6a03616263" + "0164",
+        "6a0461e280ae",
+        "6a5d0161",
+        "6a4c03616263",
+        "6aff616263",
+      })
+  void a_script_that_nobody_reads_is_refused(String script) {
+    List<TxOut> outputs = List.of(out(1, KEY), new TxOut(new Satoshi(2), hex(script)));
+    PayloadsTest.assertNotRead("script of output 1", intent(withOutputs(outputs), 0), KEY);
+  }
+
+  private static byte[] hex(String script) {
+    return ByteString.fromHex(script).toByteArray();
   }
 
   private static TxOut out(long amount, ByteString key) {

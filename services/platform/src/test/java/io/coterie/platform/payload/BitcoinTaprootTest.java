@@ -22,6 +22,12 @@ class BitcoinTaprootTest {
   private static final String TRANSACTION =
       "02000000097de20cbff686da83a54981d2b9bab3586f4ca7e48f57f5b55963115f3b334e9c010000000000000000d7b7cab57b1393ace2d064f4d4a2cb8af6def61273e127517d44759b6dafdd990000000000fffffffff8e1f583384333689228c5d28eac13366be082dc57441760d957275419a418420000000000fffffffff0689180aa63b30cb162a73c6d2a38b7eeda2a83ece74310fda0843ad604853b0100000000feffffffaa5202bdf6d8ccd2ee0f0202afbbb7461d9264a25e5bfd3c5a52ee1239e0ba6c0000000000feffffff956149bdc66faa968eb2be2d2faa29718acbfe3941215893a2a3446d32acd050000000000000000000e664b9773b88c09c32cb70a2a3e4da0ced63b7ba3b22f848531bbb1d5d5f4c94010000000000000000e9aa6b8e6c9de67619e6a3924ae25696bb7b694bb677a632a74ef7eadfd4eabf0000000000ffffffffa778eb6a263dc090464cd125c466b5a99667720b1c110468831d058aa1b82af10100000000ffffffff0200ca9a3b000000001976a91406afd46bcdfd22ef94ac122aa11f241244a37ecc88ac807840cb0000000020ac9a87f5594be208f8532db38cff670c450ed2fea8fcdefcc9a663f78bab962b0065cd1d";
 
+  /** The same with an address in the place of its second output's script, which is none. */
+  private static final String READABLE =
+      TRANSACTION.replace(
+          "20ac9a87f5594be208f8532db38cff670c450ed2fea8fcdefcc9a663f78bab962b",
+          "225120a60869f0dbcf1dc659c9cecbaf8050135ea9e8cdc487053f1dc6880949dc684c");
+
   /** Amount in satoshi and script of what its inputs spend. */
   private record Spent(long amount, String script) {
     String encoded() {
@@ -88,12 +94,21 @@ class BitcoinTaprootTest {
     return entry(KEY_ENTRY, hex(internalKey)) + entry(ROOT_ENTRY, hex(root));
   }
 
-  /** The vectors' transaction; one input with more entries than what it spends. */
+  /** One input has more entries than what it spends. */
   private static ByteString psbt(int input, String more) {
     return psbt(SPENT, input, more);
   }
 
   private static ByteString psbt(List<Spent> spent, int input, String more) {
+    return psbt(READABLE, spent, input, more);
+  }
+
+  /** Of the vectors' transaction. */
+  private static ByteString published(int input, String more) {
+    return psbt(TRANSACTION, SPENT, input, more);
+  }
+
+  private static ByteString psbt(String transaction, List<Spent> spent, int input, String more) {
     StringBuilder inputs = new StringBuilder();
     for (int i = 0; i < spent.size(); i++) {
       boolean own = i == input;
@@ -104,7 +119,7 @@ class BitcoinTaprootTest {
           .append("00");
     }
     return ByteString.fromHex(
-        "70736274ff" + entry("00", TRANSACTION) + "00" + inputs + "00".repeat(2));
+        "70736274ff" + entry("00", transaction) + "00" + inputs + "00".repeat(2));
   }
 
   private static SigningIntent intent(ByteString psbt, int input, ByteString root) {
@@ -125,10 +140,27 @@ class BitcoinTaprootTest {
 
   @Test
   void the_vectors_of_bip_341() throws Exception {
+    ByteString own = published(INPUT, own(INTERNAL_KEY, ROOT));
+    assertThat(BitcoinPsbt.decode(own).taprootDigest(INPUT, OUTPUT_KEY, ROOT))
+        .isEqualTo(
+            ByteString.fromHex("4f900a0bae3f1446fd48490c2958b5a023228f01661cda3496a11da502a7f7ef"));
+    // Its second output is paid to a script that is nobody's.
+    PayloadsTest.assertNotRead("script of output 1", intent(own, INPUT, ROOT), OUTPUT_KEY);
+
+    ByteString all = published(3, entry(SIGHASH_ENTRY, "01000000") + own(INTERNAL_KEY_3, ROOT_3));
+    ByteString key = TaprootKey.output(INTERNAL_KEY_3, ROOT_3);
+    assertThat(BitcoinPsbt.decode(all).taprootDigest(3, key, ROOT_3))
+        .isEqualTo(
+            ByteString.fromHex("bf013ea93474aa67815b1b6cc441d23b64fa310911d991e713cd34c7f5d46669"));
+  }
+
+  /** Digest by bitcoinjs-lib 7.0.5. */
+  @Test
+  void a_spend_is_shown_with_all_that_it_spends_and_pays() throws Exception {
     DecodedPayload decoded = Payloads.decode(intent(), OUTPUT_KEY);
     assertThat(decoded.toSign())
         .isEqualTo(
-            ByteString.fromHex("4f900a0bae3f1446fd48490c2958b5a023228f01661cda3496a11da502a7f7ef"));
+            ByteString.fromHex("189286e3801dac9bba751e1e286606523e6b84d43ab2583971439dab75794fcf"));
     String text = PayloadsTest.text(decoded);
     // The eight others, one of them to its end.
     assertThat(text.lines().filter(line -> line.matches("input [0-9]: .*"))).hasSize(8);
@@ -147,14 +179,8 @@ class BitcoinTaprootTest {
             sequence: 4294967294
             outputs: 2
             output 0: 1000000000 to 1cMh228HTCiwS8ZsaakH8A8wze1JR5ZsP
-            output 1: 3410000000 to script 0xac9a87f5594be208f8532db38cff670c450ed2fea8fcdefcc9a663f78bab962b
+            output 1: 3410000000 to bc1p5cyxnuxmeuwuvkwfem96lqzszd02n6xdcjrs20cac6yqjjwudpxqkedrcr
             """);
-
-    ByteString all = psbt(3, entry(SIGHASH_ENTRY, "01000000") + own(INTERNAL_KEY_3, ROOT_3));
-    ByteString key = TaprootKey.output(INTERNAL_KEY_3, ROOT_3);
-    assertThat(Payloads.decode(intent(all, 3, ROOT_3), key).toSign())
-        .isEqualTo(
-            ByteString.fromHex("bf013ea93474aa67815b1b6cc441d23b64fa310911d991e713cd34c7f5d46669"));
   }
 
   /** The published witnesses come out. */
@@ -164,19 +190,19 @@ class BitcoinTaprootTest {
         ByteString.fromHex(
             "b4010dd48a617db09926f729e79c33ae0b4e94b79f04a1ae93ede6315eb3669de185a17d2b0ac9ee09fd4c64b678a0b61a0a86fa888a273c8511be83bfd6810f");
     assertThat(
-            BitcoinPsbt.decode(psbt(INPUT, own(INTERNAL_KEY, ROOT)))
+            BitcoinPsbt.decode(published(INPUT, own(INTERNAL_KEY, ROOT)))
                 .signedTaproot(INPUT, OUTPUT_KEY, signature)
                 .encoded())
-        .isEqualTo(psbt(INPUT, entry("13", hex(signature)) + own(INTERNAL_KEY, ROOT)));
+        .isEqualTo(published(INPUT, entry("13", hex(signature)) + own(INTERNAL_KEY, ROOT)));
     String all =
         "ff45f742a876139946a149ab4d9185574b98dc919d2eb6754f8abaa59d18b025637a3aa043b91817739554f4ed2026cf8022dbd83e351ce1fabc272841d2510a";
     String sighash = entry(SIGHASH_ENTRY, "01000000");
     assertThat(
-            BitcoinPsbt.decode(psbt(3, sighash + own(INTERNAL_KEY_3, ROOT_3)))
+            BitcoinPsbt.decode(published(3, sighash + own(INTERNAL_KEY_3, ROOT_3)))
                 .signedTaproot(
                     3, TaprootKey.output(INTERNAL_KEY_3, ROOT_3), ByteString.fromHex(all))
                 .encoded())
-        .isEqualTo(psbt(3, sighash + entry("13", all + "01") + own(INTERNAL_KEY_3, ROOT_3)));
+        .isEqualTo(published(3, sighash + entry("13", all + "01") + own(INTERNAL_KEY_3, ROOT_3)));
     assertThatThrownBy(
             () ->
                 BitcoinPsbt.decode(psbt(INPUT, own(INTERNAL_KEY, ROOT)))

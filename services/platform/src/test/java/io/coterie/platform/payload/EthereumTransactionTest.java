@@ -101,16 +101,17 @@ class EthereumTransactionTest {
             nonce: 7
             gas limit: 100000
             gas price: 30000000000
-            data selector: 0xa9059cbb
             data length: 68
-            data: 0xa9059cbb%s
+            call: transfer(address,uint256)
+            call recipient: 0x0000000000000000000000000000000000000000
+            call amount: 0
             access list length: 2
             access 0: 0xde0B295669a9FD93d5F28D9Ec85E40f4cb697BAe
             access 0 slot: 0x%s3
             access 0 slot: 0x%s7
             access 1: 0xBB9bc244D798123fDe783fCc1C72d3Bb8C189413
             """
-                .formatted("00".repeat(64), "0".repeat(63), "0".repeat(63)));
+                .formatted("0".repeat(63), "0".repeat(63)));
     assertThat(
             EthereumTransaction.decode(EIP_2930)
                 .signed(
@@ -121,25 +122,9 @@ class EthereumTransactionTest {
             ByteString.fromHex(
                 "01f9012701078506fc23ac00830186a0945aaeb6053f3e94c9b9a09f33669435e7ef1beaed880de0b6b3a7640000b844a9059cbb00000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000f872f85994de0b295669a9fd93d5f28d9ec85e40f4cb697baef842a00000000000000000000000000000000000000000000000000000000000000003a00000000000000000000000000000000000000000000000000000000000000007d694bb9bc244d798123fde783fcc1c72d3bb8c189413c080a06cf669314047140e101ac00dce40b790bbf294fcda09d61f5987137c807244e1a0511264ad504ee1b8e94fa70ae63eb9f62c2868d9f76c0d196f02e0345d326316"));
 
-    DecodedPayload creation = decode(EIP_1559);
-    assertThat(creation.toSign())
+    assertThat(EthereumTransaction.decode(EIP_1559).digest())
         .isEqualTo(
             ByteString.fromHex("c442b30465c87263d7851a2945ae062128ceb6e36063467bb12588a42589a532"));
-    assertThat(PayloadsTest.text(creation))
-        .isEqualTo(
-            """
-            type: EIP-1559
-            chain id: 11155111
-            contract creation: its code is the data
-            value: 0
-            nonce: 0
-            gas limit: 53000
-            max fee per gas: 40000000000
-            max priority fee per gas: 1500000000
-            data length: 6
-            data: 0x600160005500
-            access list length: 0
-            """);
     assertThat(
             EthereumTransaction.decode(EIP_1559)
                 .signed(
@@ -149,6 +134,44 @@ class EthereumTransactionTest {
         .isEqualTo(
             ByteString.fromHex(
                 "02f86083aa36a7808459682f008509502f900082cf08808086600160005500c080a041f1e0c41562e3095f41bd353ec00c0f54380df3924bee87b3d8f528f71fc934a006aed55a761368eab59aa57605cd58eec395a6469986cfb0767fe8b400d878d0"));
+  }
+
+  @Test
+  void a_transfer_after_eip_1559() throws Exception {
+    ByteString to = ByteString.fromHex("5aaeb6053f3e94c9b9a09f33669435e7ef1beaed");
+    ByteString transfer =
+        ByteString.fromHex("02eb83aa36a7808459682f008509502f9000825208")
+            .concat(ByteString.fromHex("94"))
+            .concat(to)
+            .concat(ByteString.fromHex("0580c0"));
+    assertThat(PayloadsTest.text(decode(transfer)))
+        .isEqualTo(
+            """
+            type: EIP-1559
+            chain id: 11155111
+            to: 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
+            value: 5
+            nonce: 0
+            gas limit: 21000
+            max fee per gas: 40000000000
+            max priority fee per gas: 1500000000
+            data length: 0
+            access list length: 0
+            """);
+  }
+
+  /** Nobody reads its code. */
+  @Test
+  void the_creation_of_a_contract_is_refused() {
+    byte[] no = new byte[0];
+    ByteString empty =
+        legacy(hex("01"), hex("01"), hex("5208"), no, hex("01"), no, hex("01"), no, no);
+    for (ByteString creation : List.of(EIP_1559, empty)) {
+      PayloadsTest.assertNotRead(
+          "creation of a contract",
+          SigningIntent.newBuilder().setEthereumTransaction(creation).build(),
+          ANY_KEY);
+    }
   }
 
   /**

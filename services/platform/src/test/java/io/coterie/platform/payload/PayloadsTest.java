@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.PayloadKind;
@@ -12,7 +13,9 @@ import io.coterie.proto.custody.v1.BitcoinInput;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
@@ -29,6 +32,28 @@ class PayloadsTest {
       text.append(field.name()).append(": ").append(field.value()).append('\n');
     }
     return text.toString();
+  }
+
+  static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
+  }
+
+  /** Nobody could read that part. */
+  static void assertNotRead(String part, SigningIntent intent, ByteString key) {
+    assertThatThrownBy(() -> Payloads.decode(intent, key))
+        .isInstanceOfSatisfying(
+            IntentException.class,
+            e -> {
+              assertThat(e.problem()).isEqualTo(IntentProblem.PAYLOAD_NOT_READ);
+              assertThat(e.text())
+                  .isEqualTo(IntentProblem.PAYLOAD_NOT_READ.text() + " (" + part + ")");
+              assertThat("payload: " + e.text())
+                  .as("what a caller is shown to its end")
+                  .hasSizeLessThanOrEqualTo(StatusErrors.MAX_DETAIL);
+              assertThat(e.toCustodyException().metadata())
+                  .isEqualTo(
+                      Map.of(StatusErrors.PROBLEM, "PAYLOAD_NOT_READ", StatusErrors.PART, part));
+            });
   }
 
   static void assertRefused(IntentProblem problem, SigningIntent intent, ByteString key) {
@@ -72,12 +97,6 @@ class PayloadsTest {
             ByteString.fromHex("50b2c43fd39106bafbba0da34fc430e1f91e3c96ea2acee2bc34119f92b37750"));
     assertThat(text(hello)).isEqualTo("length: 5\ntext: hello\n");
 
-    DecodedPayload bytes = ethereumMessage(ByteString.fromHex("00ff01"));
-    assertThat(bytes.toSign())
-        .isEqualTo(
-            ByteString.fromHex("273014044948b41f99aa36bb3335cdc36458b0c4511c72ff8cba66a3edeefec3"));
-    assertThat(text(bytes)).isEqualTo("length: 3\nbytes: 0x00ff01\n");
-
     DecodedPayload twoLines = ethereumMessage(ByteString.copyFromUtf8("ü\n"));
     assertThat(twoLines.toSign())
         .isEqualTo(
@@ -85,14 +104,38 @@ class PayloadsTest {
     assertThat(text(twoLines)).isEqualTo("length: 3\ntext: ü\\u{a}\n");
   }
 
+  /** Contract accounts take the hash of an operation, signed as a message, for the operation. */
+  @Test
+  void an_ethereum_message_is_text_and_no_hash() throws Exception {
+    for (String bytes : List.of("00ff01", "680065", "c3", "61e280ae62", "0a61")) {
+      assertRefused(
+          IntentProblem.MESSAGE_NOT_TEXT,
+          SigningIntent.newBuilder().setEthereumMessage(ByteString.fromHex(bytes)).build(),
+          KEY);
+    }
+    for (ByteString hash :
+        List.of(ByteString.copyFromUtf8("x".repeat(32)), ByteString.fromHex("ff".repeat(32)))) {
+      assertRefused(
+          IntentProblem.MESSAGE_IS_DIGEST,
+          SigningIntent.newBuilder().setEthereumMessage(hash).build(),
+          KEY);
+    }
+    assertThat(text(ethereumMessage(ByteString.copyFromUtf8("x".repeat(33)))))
+        .isEqualTo("length: 33\ntext: " + "x".repeat(33) + "\n");
+  }
+
+  private static DecodedPayload blsMessage(ByteString message) throws IntentException {
+    return Payloads.decode(intent(Scheme.SCHEME_BLS12381, message), KEY);
+  }
+
   @Test
   void what_is_shown_cannot_be_taken_for_something_else_and_is_bounded() throws Exception {
-    assertThat(text(ethereumMessage(ByteString.copyFromUtf8("a\u202eb\\u{a}"))))
+    assertThat(text(blsMessage(ByteString.copyFromUtf8("a\u202eb\\u{a}"))))
         .endsWith("text: a\\u{202e}b\\\\u{a}\n");
     for (String unit : new String[] {"x", "\n", "\uD83D\uDE00", "\\"}) {
       for (int count : new int[] {127, 128, 255, 256, 257, 5000}) {
         List<DecodedPayload.Field> fields =
-            ethereumMessage(ByteString.copyFromUtf8(unit.repeat(count))).fields();
+            blsMessage(ByteString.copyFromUtf8(unit.repeat(count))).fields();
         List<String> shown = fields.stream().skip(1).map(DecodedPayload.Field::value).toList();
         assertThat(shown)
             .allMatch(line -> line.codePointCount(0, line.length()) <= DecodedPayload.MAX_VALUE);
@@ -100,8 +143,7 @@ class PayloadsTest {
         assertThat(String.join("", shown)).isEqualTo(escaped.repeat(count));
       }
     }
-    List<DecodedPayload.Field> bytes =
-        ethereumMessage(ByteString.fromHex("ff".repeat(4000))).fields();
+    List<DecodedPayload.Field> bytes = blsMessage(ByteString.fromHex("ff".repeat(4000))).fields();
     assertThat(bytes.stream().skip(1).map(DecodedPayload.Field::name).limit(2))
         .containsExactly("bytes", "bytes (2)");
     assertThat(
@@ -114,7 +156,7 @@ class PayloadsTest {
     assertRefused(
         IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW,
         SigningIntent.newBuilder()
-            .setEthereumMessage(ByteString.copyFromUtf8("\n".repeat(50_000)))
+            .setEthereumMessage(ByteString.copyFromUtf8("a" + "\n".repeat(50_000)))
             .build(),
         KEY);
   }

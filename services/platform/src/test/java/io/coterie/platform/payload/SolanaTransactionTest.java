@@ -45,6 +45,11 @@ class SolanaTransactionTest {
       ByteString.fromHex(
           "80020104071398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93cafd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc7e8c088760bfde1dddcf32c17f209b8242ee52aaf131facd88d0ea2c6d0b06f20306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a400000000479d55bf231c06eee74c56ece681507fdb1b2dea3f48e5102b1cda256bc138f054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb0503000502400d030003000903e8030000000000000604020807010a0ca025260000000000060501000c696e766f69636520343731310402070809e517cb977ae3ad2a0101198f1f4c3a452263d413b2cd17ebcbc1a0e5887364e6261a12a81792ea165a3e01020100");
 
+  /** A payment in tokens to an account that may be missing; encoded by the same. */
+  private static final ByteString PAYMENT =
+      ByteString.fromHex(
+          "800201060a1398f62c6d1a457c51ba6a4b5f3dbd2f69fca93216218dc8997e416bd17d93cafd439fccb66727f289c5c6de3bc4a8fe5dd5d77770bc8ff15c3eeedcb14af3fc43c2f1eb1c05d1ebf83a962ada472bb1b73e3760d8293b927984df18276d03a37e8c088760bfde1dddcf32c17f209b8242ee52aaf131facd88d0ea2c6d0b06f200000000000000000000000000000000000000000000000000000000000000008c97258f4e2489f1bb3d1029148e0d830b5a1399daff1084048e7bd8dbe9f8590306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a40000000c6fa7af3bedbad3a3d65f36aabc97431b1bbe4c2d2f6e0e47ca60203452f5d61054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9c49ae77603782054f17a9decea43b444eba0edb12c6f1d31c6e0e4a84bf052eb0506000502400d030006000903e803000000000000050600020107040901010904030702010a0ca025260000000000060801000c696e766f696365203437313100");
+
   /** With a durable nonce, and a transfer by a multisig; encoded by the same. */
   private static final ByteString LEGACY =
       ByteString.fromHex(
@@ -95,10 +100,25 @@ class SolanaTransactionTest {
         .isInstanceOf(IllegalArgumentException.class);
   }
 
+  /** Only the chain knows whom it would pay. */
   @Test
-  void version_0_with_what_it_takes_from_tables() throws Exception {
-    DecodedPayload decoded = Payloads.decode(intent(VERSION_0), ByteString.fromHex(ALICE));
-    assertThat(decoded.toSign()).isEqualTo(VERSION_0);
+  void accounts_out_of_tables_are_refused() throws Exception {
+    assertThat(SolanaTransaction.isTransaction(VERSION_0)).isTrue();
+    PayloadsTest.assertNotRead(
+        "accounts out of an address lookup table", intent(VERSION_0), ByteString.fromHex(ALICE));
+    // Even if no instruction names one.
+    String unused =
+        "80" + message(SYSTEM, "020200010c020000003100000000000000") + "01" + "19".repeat(32);
+    PayloadsTest.assertNotRead(
+        "accounts out of an address lookup table",
+        intent(ByteString.fromHex(unused + "000107")),
+        KEY);
+  }
+
+  @Test
+  void version_0_with_a_payment_in_tokens() throws Exception {
+    DecodedPayload decoded = Payloads.decode(intent(PAYMENT), ByteString.fromHex(ALICE));
+    assertThat(decoded.toSign()).isEqualTo(PAYMENT);
     assertThat(PayloadsTest.text(decoded))
         .isEqualTo(
             """
@@ -111,21 +131,103 @@ class SolanaTransactionTest {
             0 units: 200000
             instruction 1: compute budget: unit price
             1 micro-lamports: 1000
-            instruction 2: SPL token: transfer checked
-            2 amount: 2500000
-            2 decimals: 6
-            2 from: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
-            2 mint: entry 0 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17
-            2 to: entry 2 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17, writable
-            2 authority: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
-            instruction 3: memo
-            3 text: invoice 4711
-            3 account 0: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
-            instruction 4: program JUP6LkbZbjS1jKKwapdHNy74zcZ3tLUZoi5QNyVTaV4
-            4 data, not understood: 0xe517cb977ae3ad2a01
-            4 account 0: entry 2 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17, writable
-            4 account 1: entry 0 of table 2immgwYNHBbyVQKVGCEkgWpi53bLwWNRMB5G2nbgYV17
+            instruction 2: associated token account: create if missing
+            2 payer: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
+            2 account: 5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG, writable
+            2 wallet: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
+            2 mint: EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+            2 system program: 11111111111111111111111111111111
+            2 token program: TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA
+            instruction 3: SPL token: transfer checked
+            3 amount: 2500000
+            3 decimals: 6
+            3 from: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
+            3 mint: EPjFWdd5AufqSSqeM2qN1xzybapC8G4wEGGkZwyTDt1v
+            3 to: 5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG, writable
+            3 authority: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
+            instruction 4: memo
+            4 text: invoice 4711
+            4 account 0: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
             """);
+    // The program that is called in turn is one of the token programs, and no other.
+    String other = PayloadsTest.hex(PAYMENT).replace("0506000201070409", "0506000201070408");
+    PayloadsTest.assertNotRead(
+        "instruction 2 of program ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
+        intent(ByteString.fromHex(other)),
+        KEY);
+    other = PayloadsTest.hex(PAYMENT).replace("0506000201070409", "0506000201070709");
+    PayloadsTest.assertNotRead(
+        "instruction 2 of program ATokenGPvbdGVxr1b2hvZbsiqW5xWH25efTNsLJA8knL",
+        intent(ByteString.fromHex(other)),
+        KEY);
+  }
+
+  @ParameterizedTest
+  @CsvSource({
+    "system, 0001, 00000000 0100000000000000 a500000000000000 KEY, create account,"
+        + " lamports: 1|bytes: 165|owner: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99|payer: P"
+        + "|new account: A",
+    "system, 010100, 04000000, advance nonce, nonce account: A|recent blockhashes: A|authority: P",
+    "token, 010100, 03 3100000000000000, transfer, amount: 49|from: A|to: A|authority: P",
+    // Of an account of several owners, who sign
+    "token, 01010100, 03 3100000000000000, transfer,"
+        + " amount: 49|from: A|to: A|authority: A|account 3: P",
+    "token, 010100, 04 3100000000000000, approve, amount: 49|account: A|delegate: A|authority: P",
+    "token, 0100, 05, revoke, account: A|authority: P",
+    "token, 010000, 09, close account, account: A|rent to: P|authority: P",
+    "token, 01010100, 0d 3100000000000000 06, approve checked,"
+        + " amount: 49|decimals: 6|account: A|mint: A|delegate: A|authority: P",
+    "budget, '', 01 00000400, heap, bytes: 262144",
+    "budget, '', 02 400d0300, unit limit, units: 200000",
+    "budget, '', 03 e803000000000000, unit price, micro-lamports: 1000",
+    "budget, '', 04 00000100, loaded accounts, bytes: 65536",
+    "memo, 00, 6869, memo, text: hi|account 0: P",
+  })
+  void an_ordinary_instruction_is_read(
+      String program, String accounts, String data, String text, String values) throws Exception {
+    String shown =
+        ("instruction 0: " + name(program) + text + "|" + values + "|")
+            .replace(": P|", ": 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable|")
+            .replace(": A|", ": J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, writable|")
+            .replaceAll("\\|$", "\n")
+            .replace("|", "\n0 ");
+    ByteString message = calling(program, accounts, data.replace("KEY", ALICE).replace(" ", ""));
+    assertThat(PayloadsTest.text(Payloads.decode(intent(message), KEY))).contains(shown);
+  }
+
+  /** An account that nothing uses is in the message, too. */
+  @Test
+  void an_account_that_no_instruction_uses_is_shown() throws Exception {
+    assertThat(PayloadsTest.text(Payloads.decode(intent(calling("budget", "", "02400d0300")), KEY)))
+        .endsWith("used by no instruction: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99\n");
+  }
+
+  private static String name(String program) {
+    return switch (program) {
+      case "system" -> "system program: ";
+      case "token" -> "SPL token: ";
+      case "budget" -> "compute budget: ";
+      default -> "";
+    };
+  }
+
+  private static ByteString calling(String program, String accounts, String data) {
+    return ByteString.fromHex(
+        message(
+            program(program),
+            "02%02x%s%02x%s".formatted(accounts.length() / 2, accounts, data.length() / 2, data)));
+  }
+
+  private static String program(String name) {
+    return switch (name) {
+      case "system" -> SYSTEM;
+      case "token" -> TOKEN;
+      case "budget" -> BUDGET;
+      case "memo" -> "054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d";
+      case "associated" -> "8c97258f4e2489f1bb3d1029148e0d830b5a1399daff1084048e7bd8dbe9f859";
+      case "stake" -> "06a1d8179137542a983437bdfe2a7ab2557f535c8a78722b68a49dc000000000";
+      default -> throw new IllegalArgumentException(name);
+    };
   }
 
   @Test
@@ -151,55 +253,58 @@ class SolanaTransactionTest {
     return "010001" + "03" + PAYER + ALICE + program + BLOCKHASH + "01" + instruction;
   }
 
-  /** An instruction that is nearly a known one is not shown as that one. */
+  /** An instruction that is nearly a known one is none, and nor is one of another program. */
   @ParameterizedTest
   @CsvSource({
-    "system, 02, 0001, 020000003100000000000000",
     // More or fewer accounts than a transfer has
-    "system, 02, 00, 020000003100000000000000",
-    "system, 02, 000101, 020000003100000000000000",
+    "system, 00, 020000003100000000000000",
+    "system, 000101, 020000003100000000000000",
     // More or fewer bytes
-    "system, 02, 0001, 02000000310000000000000000",
-    "system, 02, 0001, 0200000031000000000000",
-    "system, 02, 0001, 020000013100000000000000",
-    "system, 02, 0001, 030000003100000000000000",
-    "token, 02, 0001, 033100000000000000",
-    "token, 02, 000101, 0c3100000000000000",
-    "token, 02, 000101, 093100000000000000",
-    "budget, 02, 00, 0240420f00",
-    "budget, 02, '', 0040420f00",
-    "memo, 02, '', ff",
+    "system, 0001, 02000000310000000000000000",
+    "system, 0001, 0200000031000000000000",
+    "system, 0001, 020000013100000000000000",
+    "system, 0001, 030000003100000000000000",
+    "system, 0001, ''",
+    "token, 0001, 033100000000000000",
+    "token, 000101, 0c3100000000000000",
+    // Set authority: to give an account away
+    "token, 0100, 060201" + ALICE,
+    // One account more, which does not sign: it would be for code of the token's issuer
+    "token, 01010001, 033100000000000000",
+    "budget, 00, 0240420f00",
+    "budget, '', 0040420f00",
+    "memo, '', ff",
+    "memo, 01, 6869",
+    "associated, 000101010101, 01",
+    "associated, 000101010101, 02",
+    "stake, 010000, 05000000",
   })
-  void instructions_are_understood_exactly_or_not_at_all(
-      String program, String index, String accounts, String data) throws Exception {
-    String key =
-        switch (program) {
-          case "system" -> SYSTEM;
-          case "token" -> "06ddf6e1d765a193d9cbe146ceeb79ac1cb485ed5f5b37913a8cf5857eff00a9";
-          case "budget" -> "0306466fe5211732ffecadba72c39be7bc8ce5bbc5f7126b2c439b3a40000000";
-          default -> "054a535a992921064d24e87160da387c7c35b5ddbc92bb81e4251dec5ef4d08d";
-        };
-    ByteString message =
-        ByteString.fromHex(
-            message(
-                key,
-                index
-                    + "%02x".formatted(accounts.length() / 2)
-                    + accounts
-                    + "%02x".formatted(data.length() / 2)
-                    + data));
-    String text = PayloadsTest.text(Payloads.decode(intent(message), KEY));
-    if (message.equals(TRANSFER)) {
-      assertThat(text).contains("system program: transfer\n", "lamports: 49\n");
-    } else {
-      assertThat(text)
-          .contains(
-              "instruction 0: program "
-                  + SolanaAddress.of(ByteString.fromHex(key))
-                  + "\n0 data, not understood: 0x"
-                  + data
-                  + "\n");
-    }
+  void instructions_are_understood_exactly_or_refused(
+      String program, String accounts, String data) {
+    PayloadsTest.assertNotRead(
+        "instruction 0 of program " + SolanaAddress.of(ByteString.fromHex(program(program))),
+        intent(calling(program, accounts, data)),
+        KEY);
+  }
+
+  /** One that is not read is enough. */
+  @Test
+  void the_instruction_that_nobody_read_is_named() {
+    String transfer = "020200010c020000003100000000000000";
+    PayloadsTest.assertNotRead(
+        "instruction 1 of program " + SolanaAddress.of(ByteString.fromHex(SYSTEM)),
+        intent(
+            ByteString.fromHex(
+                "010001"
+                    + "03"
+                    + PAYER
+                    + ALICE
+                    + SYSTEM
+                    + BLOCKHASH
+                    + "02"
+                    + transfer
+                    + "020001ff")),
+        KEY);
   }
 
   @Test
@@ -237,10 +342,11 @@ class SolanaTransactionTest {
         + SYSTEM
         + values
         + "03020c00"
-        + "03000100"
+        + "03030400"
         + "0002"
         + "020000003100000000000000"
-        + "ff";
+        + "020200"
+        + "04000000";
   }
 
   private static final String ALL = "0102030405060708" + "400d0300" + "00000100" + "00000200";
@@ -266,8 +372,10 @@ class SolanaTransactionTest {
             0 lamports: 49
             0 from: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
             0 to: OTHER, writable
-            instruction 1: program 11111111111111111111111111111111
-            1 data, not understood: 0xff
+            instruction 1: system program: advance nonce
+            1 nonce account: OTHER, writable
+            1 recent blockhashes: OTHER, writable
+            1 authority: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
             """
                 .replace("OTHER", SolanaAddress.of(ByteString.fromHex("33".repeat(32)))));
     PayloadsTest.assertRefused(

@@ -7,6 +7,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.proto.custody.v1.SigningIntent;
+import java.util.List;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
@@ -89,7 +90,7 @@ class TypedDataTest {
         "message":{
           "parts":[
             {"id":"0x00112233445566778899aabbccddeeff","count":"-42","on":true,"blob":"0x","grid":[["1","2"],[3,"0xff"]]},
-            {"id":"0x00000000000000000000000000000000","count":9007199254740993,"on":false,"blob":"0xdeadbeef","grid":[]}],
+            {"id":"0x00000000000000000000000000000000","count":9007199254740993,"on":false,"blob":"0x","grid":[]}],
           "owner":"0x5aaeb6053f3e94c9b9a09f33669435e7ef1beaed","names":["","Zoë ☃"],
           "total":"115792089237316195423570985008687907853269984665640564039457584007913129639935"}}
         """
@@ -97,7 +98,7 @@ class TypedDataTest {
     DecodedPayload decoded = decode(json);
     assertThat(decoded.toSign())
         .isEqualTo(
-            ByteString.fromHex("cf6b56023b58fd96c096d7bc0086d60e20b7ad9d007c04f6a2de14529a63e579"));
+            ByteString.fromHex("f97ea798a175181e09160a1fd34858912c34ffe72ad1b12f1fb7594de9bbdbc2"));
     assertThat(PayloadsTest.text(decoded))
         .contains(
             "message.parts[0].grid[1][1]: 0xff\n",
@@ -105,6 +106,23 @@ class TypedDataTest {
             "type Part: Part(bytes16 id,int64 count,bool on,bytes blob,uint8[2][] grid)\n",
             "message.parts[1].count: 9007199254740993\n",
             "message.names[1]: Zoë ☃\n");
+  }
+
+  /** A contract takes them for a call of another one, say. */
+  @Test
+  void bytes_that_nobody_can_read_are_refused() {
+    for (String value : List.of("0x00", "0xa9059cbb" + "00".repeat(64))) {
+      PayloadsTest.assertNotRead(
+          "bytes in message.it", intent(one("bytes", "\"" + value + "\"")), ByteString.EMPTY);
+      PayloadsTest.assertNotRead(
+          "bytes in message.it[1]",
+          intent(one("bytes[]", "[\"0x\",\"" + value + "\"]")),
+          ByteString.EMPTY);
+    }
+    PayloadsTest.assertNotRead(
+        "a value of type bytes",
+        intent(one("bytes", "\"0x00\"").replace("\"it\"", "\"" + "n".repeat(120) + "\"")),
+        ByteString.EMPTY);
   }
 
   /** An order of no legs, say, is another one than an order without legs. */
@@ -406,7 +424,7 @@ class TypedDataTest {
                         .collect(Collectors.joining())
                     + "\"One\":["));
     // A large message is fine as long as all of it can be shown.
-    assertThatCode(() -> decode(one("bytes", "\"0x" + "ab".repeat(30_000) + "\"")))
+    assertThatCode(() -> decode(one("string", "\"0x" + "ab".repeat(30_000) + "\"")))
         .doesNotThrowAnyException();
     assertRefused(
         IntentProblem.PAYLOAD_TOO_LONG_TO_SHOW, one("uint8[]", "[" + "1,".repeat(3_000) + "1]"));

@@ -91,8 +91,7 @@ final class Signing implements Operation {
     try {
       return Payloads.decode(intent(), verifyingKey(share, plan));
     } catch (IntentException e) {
-      throw new RefusedException(
-          RefusalReason.REFUSAL_REASON_BAD_PAYLOAD, "payload: " + e.problem().text());
+      throw new RefusedException(RefusalReason.REFUSAL_REASON_BAD_PAYLOAD, "payload: " + e.text());
     }
   }
 }

@@ -97,6 +97,7 @@ public final class ConfiguredPolicy implements PolicyGate {
       case INSTALLATION_OTHER, KEY_FINGERPRINT_OTHER -> RefusalReason.REFUSAL_REASON_ORDER_MISMATCH;
       case RESHARE_EPOCH_OTHER -> RefusalReason.REFUSAL_REASON_RESHARED;
       case PAYLOAD_TOO_LONG_TO_SHOW,
+          PAYLOAD_NOT_READ,
           MESSAGE_IS_DIGEST,
           MESSAGE_NOT_TEXT,
           MESSAGE_OF_CHAIN,
