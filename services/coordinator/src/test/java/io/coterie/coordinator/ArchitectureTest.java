@@ -8,6 +8,10 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.TimeUnit;
 
 /** The arrows between the packages, and to other modules. */
 @AnalyzeClasses(
@@ -149,6 +153,36 @@ class ArchitectureTest {
           .callMethod(java.time.Instant.class, "now")
           .orShould()
           .callConstructor(java.security.SecureRandom.class);
+
+  /** So that a simulation decides when a thread goes on (docs/adr/0066). */
+  @ArchTest
+  static final ArchRule requests_and_signings_wait_by_the_time_of_their_replica =
+      noClasses()
+          .that()
+          .resideInAnyPackage(
+              BASE + "custody.request..", BASE + "custody.signing..", BASE + "session..")
+          .and()
+          .haveNameNotMatching(".*(ReplicaTime|SessionTimer)(\\$.*)?")
+          .should()
+          .callMethod(System.class, "nanoTime")
+          .orShould()
+          .callMethod(CompletableFuture.class, "get")
+          .orShould()
+          .callMethod(CompletableFuture.class, "get", long.class, TimeUnit.class)
+          .orShould()
+          .callMethod(Thread.class, "ofVirtual")
+          .orShould()
+          .dependOnClassesThat()
+          .belongToAnyOf(CountDownLatch.class, Semaphore.class);
+
+  @ArchTest
+  static final ArchRule no_service_keeps_its_stores_in_memory =
+      noClasses()
+          .that()
+          .resideOutsideOfPackage(BASE + "storage.memory..")
+          .should()
+          .dependOnClassesThat()
+          .resideInAPackage(BASE + "storage.memory..");
 
   @ArchTest
   static final ArchRule no_circles =

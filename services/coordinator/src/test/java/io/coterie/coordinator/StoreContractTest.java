@@ -48,6 +48,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.Supplier;
 import java.util.stream.Stream;
+import org.awaitility.Awaitility;
 import org.flywaydb.core.Flyway;
 import org.junit.jupiter.api.Named;
 import org.junit.jupiter.api.Test;
@@ -65,6 +66,9 @@ class StoreContractTest {
       List.of(new Holder(1, "p1"), new Holder(2, "p2"), new Holder(4, "p4"));
   private static final SignedIntent INTENT =
       SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8("intent")).build();
+
+  /** Longer than a few statements take, also on a busy machine. */
+  private static final Duration SOON = Duration.ofSeconds(3);
 
   /** Makes the stores of a replica, by its name. */
   interface Database extends Function<String, Replica> {}
@@ -85,8 +89,21 @@ class StoreContractTest {
     return postgres;
   }
 
+  /** Databases for which a replica is gone soon after it was seen. */
+  static Stream<Named<Database>> forgetful() {
+    MemoryStores memory = new MemoryStores(SOON);
+    PGSimpleDataSource postgres = postgres();
+    return Stream.of(
+        Named.of("memory", memory::replica),
+        Named.of("PostgreSQL", name -> replica(postgres, name, SOON)));
+  }
+
   static Replica replica(PGSimpleDataSource postgres, String name) {
-    Worker worker = new Worker(name, Duration.ofMinutes(10));
+    return replica(postgres, name, Duration.ofMinutes(10));
+  }
+
+  private static Replica replica(PGSimpleDataSource postgres, String name, Duration goneAfter) {
+    Worker worker = new Worker(name, goneAfter);
     return new Replica(
         new JdbcKeyStore(postgres, worker),
         new JdbcRenewalStore(postgres, worker),
@@ -707,6 +724,27 @@ class StoreContractTest {
     assertThat(other.signings().take(signing.id())).isEmpty();
     assertThat(other.signings().take(ended.id())).isEmpty();
     assertThat(other.signings().take(UUID.randomUUID())).isEmpty();
+  }
+
+  /** It was suspended, say, and does not know how long. */
+  @ParameterizedTest
+  @MethodSource("forgetful")
+  void work_of_a_replica_that_was_not_seen_for_long_is_free_and_stays_with_whoever_took_it(
+      Database database) {
+    Replica late = database.apply("late");
+    Replica here = database.apply("here");
+    late.presence().seen();
+    SigningRecord signing = signing();
+    late.signings().claimOnce(signing);
+    assertThat(here.signings().take(signing.id())).as("it was seen just now").isEmpty();
+    assertThat(here.signings().takeAll(false)).isEmpty();
+    Awaitility.await()
+        .atMost(SOON.multipliedBy(10))
+        .until(() -> here.presence().seen() > 0 && here.signings().take(signing.id()).isPresent());
+    assertThat(late.presence().seen()).as("it is there again, and so is the other").isEqualTo(2);
+    assertThat(late.signings().take(signing.id())).isEmpty();
+    assertThat(late.signings().takeAll(true)).isEmpty();
+    assertThat(late.signings().finish(signing.unknown(WHY, 1, NOW))).isEqualTo(signing);
   }
 
   @ParameterizedTest

@@ -89,6 +89,9 @@ final class Checker {
     /** Sessions that its last message has left. */
     final Set<ByteString> contributed = new LinkedHashSet<>();
 
+    /** Sessions of which its core has made the last message; it may not have left. */
+    final Set<ByteString> finished = new HashSet<>();
+
     /** Sessions that it may believe to be over without a signature. */
     final Set<ByteString> overWithout = new HashSet<>();
 
@@ -121,6 +124,10 @@ final class Checker {
   /** An order exists. */
   void ordered(Ordered order) {
     orders.put(order.session(), order);
+  }
+
+  boolean knows(ByteString session) {
+    return orders.containsKey(session);
   }
 
   Ordered order(ByteString session) {
@@ -229,8 +236,11 @@ final class Checker {
   }
 
   /** A party's core made an envelope. */
-  void made(SimulatedParty party, Outgoing message) {
+  void made(SimulatedParty party, ByteString session, Outgoing message) {
     if (!setting.isCorrupt(party.id())) {
+      if (message.getRound() == order(session).protocol().lastRound()) {
+        of(party.id()).finished.add(session);
+      }
       of(party.id())
           .made
           .put(
@@ -485,6 +495,23 @@ final class Checker {
   /** Whether every party of a session has contributed to the signature. */
   boolean isSigned(ByteString session) {
     return order(session).parties().stream().allMatch(party -> hasContributed(party, session));
+  }
+
+  /**
+   * Whether every party of some session of a request has made its contribution: one that has those
+   * of the others may show the signature before its own has left.
+   */
+  boolean canBeSigned(Ordered.Cause cause) {
+    return orders.values().stream()
+        .filter(order -> order.request().equals(cause.request()))
+        .filter(order -> order.protocol().operation().signs())
+        .anyMatch(
+            order ->
+                order.parties().stream()
+                    .allMatch(
+                        party ->
+                            setting.isCorrupt(party)
+                                || of(party).finished.contains(order.session())));
   }
 
   private boolean hasContributed(int party, ByteString session) {

@@ -41,6 +41,9 @@ final class Ending {
   void check() {
     world.checker().checkSignatures();
     coordinator.followed().forEach(each -> world.checker().violated(NO_END, each.toString()));
+    if (world.setting().requests()) {
+      world.requests().check();
+    }
     for (SimulatedKey key : coordinator.keys()) {
       checkExclusions(key.name);
       checkEpochs(key.name);
@@ -138,6 +141,9 @@ final class Ending {
       Ordered signing = coordinator.sign(key, set.stream().map(SimulatedParty::id).toList());
       if (world.waitFor(PATIENCE, () -> world.checker().isSigned(signing.session()))) {
         world.coverage().count("progress " + key.name);
+        if (world.setting().requests()) {
+          world.requests().checkProgress(key);
+        }
         return;
       }
       order = signing;

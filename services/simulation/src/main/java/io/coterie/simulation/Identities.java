@@ -34,6 +34,13 @@ final class Identities {
 
   private static final Map<Integer, byte[]> EVIDENCE_KEYS = new ConcurrentHashMap<>();
 
+  /** By the secret. Making one takes as long as signing. */
+  private static final Map<ByteString, byte[]> PUBLIC_KEYS = new ConcurrentHashMap<>();
+
+  private static final IntentSigner INTENTS = intents(REQUESTER);
+  private static final IntentSigner FORGED_INTENTS = intents("stranger");
+  private static final RequesterDirectory REQUESTERS = directory();
+
   private Identities() {}
 
   /** Name of a party. */
@@ -73,9 +80,17 @@ final class Identities {
   }
 
   private static byte[] publicKey(String owner) {
-    byte[] key = new byte[Ed25519.PUBLIC_KEY_SIZE];
-    Ed25519.generatePublicKey(secret(owner), 0, key, 0);
-    return key;
+    return publicKey(secret(owner));
+  }
+
+  private static byte[] publicKey(byte[] secret) {
+    return PUBLIC_KEYS.computeIfAbsent(
+        ByteString.copyFrom(secret),
+        _ -> {
+          byte[] key = new byte[Ed25519.PUBLIC_KEY_SIZE];
+          Ed25519.generatePublicKey(secret, 0, key, 0);
+          return key;
+        });
   }
 
   private static byte[] x509(byte[] raw) {
@@ -95,8 +110,7 @@ final class Identities {
 
   private static byte[] sign(byte[] secret, byte[] message) {
     byte[] signature = new byte[Ed25519.SIGNATURE_SIZE];
-    byte[] key = new byte[Ed25519.PUBLIC_KEY_SIZE];
-    Ed25519.generatePublicKey(secret, 0, key, 0);
+    byte[] key = publicKey(secret);
     Ed25519.sign(secret, 0, key, 0, message, 0, message.length, signature, 0);
     return signature;
   }
@@ -111,12 +125,12 @@ final class Identities {
 
   /** Signs intents as the requester. */
   static IntentSigner intents() {
-    return intents(REQUESTER);
+    return INTENTS;
   }
 
   /** Signs intents in the name of the requester with another key. */
   static IntentSigner forgedIntents() {
-    return intents("stranger");
+    return FORGED_INTENTS;
   }
 
   private static IntentSigner intents(String owner) {
@@ -132,6 +146,10 @@ final class Identities {
 
   /** The requesters that every party knows. */
   static RequesterDirectory requesters() {
+    return REQUESTERS;
+  }
+
+  private static RequesterDirectory directory() {
     try {
       PublicKey key =
           KeyFactory.getInstance("Ed25519")

@@ -1,14 +1,17 @@
 package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Timestamp;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
 import java.time.Instant;
@@ -81,10 +84,41 @@ final class Intents {
   }
 
   /**
+   * @param signing the request that is cancelled
+   */
+  static CancelIntent cancel(SignedIntent signing, Instant notAfter) {
+    try {
+      SigningIntent request = SigningIntent.parseFrom(signing.getPayload());
+      return CancelIntent.newBuilder()
+          .setInstallation(Identities.INSTALLATION)
+          .setRequestId(request.getRequestId())
+          .setKey(request.getKey())
+          .setKeyFingerprint(request.getKeyFingerprint())
+          .setReshareEpoch(request.getReshareEpoch())
+          .setScheme(request.getScheme())
+          .setNotAfter(timestamp(notAfter))
+          .build();
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
+  static SigningIntent signing(
+      String request, KeyPublic key, int reshareEpoch, Scheme scheme, byte[] payload, Instant now) {
+    return signing(request, key, reshareEpoch, scheme, payload, LIFE, now);
+  }
+
+  /**
    * @param payload a message; hashed for a key that signs digests
    */
   static SigningIntent signing(
-      String request, KeyPublic key, int reshareEpoch, Scheme scheme, byte[] payload, Instant now) {
+      String request,
+      KeyPublic key,
+      int reshareEpoch,
+      Scheme scheme,
+      byte[] payload,
+      Duration life,
+      Instant now) {
     SigningIntent.Builder intent =
         SigningIntent.newBuilder()
             .setInstallation(Identities.INSTALLATION)
@@ -93,7 +127,7 @@ final class Intents {
             .setKeyFingerprint(KeyFingerprint.of(key))
             .setReshareEpoch(reshareEpoch)
             .setScheme(scheme)
-            .setNotAfter(timestamp(now.plus(LIFE)));
+            .setNotAfter(timestamp(now.plus(life)));
     if (!SchemeKeys.of(scheme).signsDigests()) {
       // Text, and not of 32 bytes: an Ed25519 message that may be a transaction or its hash is
       // refused.

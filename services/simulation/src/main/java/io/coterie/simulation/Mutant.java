@@ -52,7 +52,15 @@ enum Mutant {
   /** The coordinator takes the first contribution for the signature. */
   COMBINES_EARLY(Checker.NOT_SIGNED),
   /** The time of a session is never up for the coordinator. */
-  WAITS_FOREVER(Ending.NO_END);
+  WAITS_FOREVER(Ending.NO_END),
+  /** A session of a request begins although an earlier one may still become its signature. */
+  LEAVES_UNSETTLED(OrderChecker.UNSETTLED),
+  /** A replica takes over a request although the one that works on it is there. */
+  TAKES_OVER_AT_ONCE(OrderChecker.WORKED_TWICE),
+  /** The end of a request is told before it is stored, and never stored. */
+  LOSES_ENDS(RequestChecker.CHANGED),
+  /** A party that gives no receipt counts as one that gave one. */
+  TAKES_REFUSALS_FOR_RECEIPTS(RequestChecker.NO_PROOF);
 
   private final String violation;
 

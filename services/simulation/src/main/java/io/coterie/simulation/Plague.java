@@ -20,6 +20,10 @@ enum Plague {
   PUT_BACK,
   /** That party runs a second time, from a copy of its store. */
   CLONES,
+  /** Replicas that clients ask are killed. */
+  REPLICA_KILLS,
+  /** They do not reach their database. */
+  DATABASE_AWAY,
   /**
    * Processes start again and again, after a clean stop too, one party is away for a time, and
    * clocks are set back by minutes. Not in schedules that a seed decides: in a world of its own.

@@ -35,6 +35,7 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.function.Consumer;
 import java.util.stream.Collectors;
@@ -51,7 +52,7 @@ final class Replica {
   private static final CoordinatorMetrics METRICS =
       new CoordinatorMetrics(new SimpleMeterRegistry());
 
-  private static final ProtocolMetrics ROUNDS =
+  static final ProtocolMetrics ROUNDS =
       new ProtocolMetrics(new SimpleMeterRegistry(), "coordinator", "here");
 
   /** The verifiers of the core that ships. */
@@ -66,6 +67,8 @@ final class Replica {
             new Ed25519Verifier(),
             Scheme.SCHEME_BIP340_SECP256K1,
             new Bip340Verifier());
+
+    static final Map<Scheme, ResultVerifier> FAST = fast();
   }
 
   /** Verifies the signatures that {@link FastRun} makes. */
@@ -112,13 +115,18 @@ final class Replica {
                 ledgers, keys, () -> Optional.of(channel), pool, METRICS, timeline::nanos),
             (_, _) -> {},
             (_, _) -> {},
-            world.setting().nativeCore() ? Verifiers.SHIPPED : fast(),
+            verifiers(world),
             new PartyHealth(timeline::nanos),
             pool,
             new SessionTimer() {
               @Override
               public long nanos() {
                 return timeline.nanos();
+              }
+
+              @Override
+              public boolean await(CompletableFuture<?> event, long nanos) {
+                throw new IllegalStateException("no thread of the workload waits");
               }
 
               @Override
@@ -133,12 +141,17 @@ final class Replica {
             new Drawn(chance.part("random")));
   }
 
+  /** The verifiers of signatures of a schedule's core. */
+  static Map<Scheme, ResultVerifier> verifiers(World world) {
+    return world.setting().nativeCore() ? Verifiers.SHIPPED : Verifiers.FAST;
+  }
+
   private static Map<Scheme, ResultVerifier> fast() {
     return Arrays.stream(Scheme.values())
         .collect(Collectors.toMap(scheme -> scheme, _ -> new Fast()));
   }
 
-  private record NoObserver() implements KeyObserver {
+  record NoObserver() implements KeyObserver {
     @Override
     public void renewed(String key) {}
 
@@ -146,7 +159,7 @@ final class Replica {
     public void excluded(String key, int partyId) {}
   }
 
-  private static Clock clock(World world) {
+  static Clock clock(World world) {
     return new Clock() {
       @Override
       public ZoneId getZone() {
@@ -166,7 +179,7 @@ final class Replica {
   }
 
   /** The numbers of the seed, where the type says that they are secure. */
-  private static final class Drawn extends SecureRandom {
+  static final class Drawn extends SecureRandom {
     private static final long serialVersionUID = 1L;
     private final transient Chance chance;
 

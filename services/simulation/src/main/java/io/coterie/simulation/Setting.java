@@ -18,7 +18,8 @@ import java.util.TreeSet;
  * @param networkPerMille of 1000 messages so many meet each fault of the network
  * @param lyingPerMille of 1000 messages of a corrupt party so many are lies
  * @param plagues further troubles of the world
- * @param coordinators replicas that share what they know
+ * @param coordinators replicas that share what they know and order what the workload says
+ * @param requests whether clients ask replicas of the coordinator that ships
  * @param nativeCore whether the core is the one that ships
  * @param hostile how long all that goes on
  */
@@ -32,21 +33,33 @@ record Setting(
     int lyingPerMille,
     Set<Plague> plagues,
     int coordinators,
+    boolean requests,
     boolean nativeCore,
     Duration hostile) {
 
   /** Of 1000 schedules so many run the native core: each takes seconds. */
   private static final int NATIVE_PER_MILLE = 10;
 
+  /** Of 1000 schedules so many have clients. */
+  private static final int REQUESTS_PER_MILLE = 500;
+
+  private static final Duration MINUTE = Duration.ofMinutes(1);
+
+  private static final Set<Plague> OF_REPLICAS =
+      EnumSet.of(Plague.REPLICA_KILLS, Plague.DATABASE_AWAY);
+
+  private static final Set<Plague> OF_PARTIES =
+      EnumSet.range(Plague.LYING_COORDINATOR, Plague.CLONES);
+
   /** A quiet world of three honest parties. */
   static Setting quiet() {
-    return new Setting(2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, false, Duration.ofSeconds(5));
+    return new Setting(2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, true, false, Duration.ofSeconds(5));
   }
 
   /** Honest parties that are started anew all the time, and nothing else. */
   static Setting restarting() {
     return new Setting(
-        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, Duration.ofSeconds(60));
+        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, false, MINUTE);
   }
 
   /** The setting that a seed decides on. */
@@ -66,8 +79,15 @@ record Setting(
     int lying = chance.perMille(700) ? 50 + chance.below(300) : 0;
     boolean nativeCore = chance.perMille(NATIVE_PER_MILLE);
     Set<Plague> plagues = EnumSet.noneOf(Plague.class);
-    for (Plague plague : EnumSet.complementOf(EnumSet.of(Plague.RESTARTS))) {
+    for (Plague plague : OF_PARTIES) {
       if (chance.perMille(perMille(plague)) && possible(plague, unsound, nativeCore)) {
+        plagues.add(plague);
+      }
+    }
+    Chance requesting = chance.part("requests");
+    boolean requests = requesting.perMille(REQUESTS_PER_MILLE);
+    for (Plague plague : OF_REPLICAS) {
+      if (requesting.perMille(perMille(plague)) && requests) {
         plagues.add(plague);
       }
     }
@@ -81,6 +101,7 @@ record Setting(
         lying,
         plagues,
         chance.perMille(300) ? 2 : 1,
+        requests,
         nativeCore,
         Duration.ofSeconds(10 + chance.below(20)));
   }
@@ -95,6 +116,7 @@ record Setting(
       case HOLDS -> 200;
       case PUT_BACK -> 850;
       case CLONES -> 300;
+      case REPLICA_KILLS, DATABASE_AWAY -> 400;
       case RESTARTS -> 0;
     };
   }
@@ -143,6 +165,7 @@ record Setting(
         lying,
         trouble,
         coordinators,
+        requests,
         realCore,
         time);
   }

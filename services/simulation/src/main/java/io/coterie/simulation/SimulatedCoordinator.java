@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class SimulatedCoordinator {
   /** A party whose clock is behind by no more than this knows no request as one of the future. */
-  private static final Duration DRAWN_AGO = Duration.ofSeconds(10);
+  static final Duration DRAWN_AGO = Duration.ofSeconds(10);
 
   /** Most refreshes and reshares of a schedule. */
   private static final int MOST_RENEWALS = 5;
@@ -485,7 +485,11 @@ final class SimulatedCoordinator {
 
   /** The ECDSA key more often than the others: most rules are about it. */
   SimulatedKey anyKey() {
-    return chance.perMille(300) ? key(World.ECDSA_KEY) : chance.any(List.copyOf(keys.values()));
+    return anyKey(chance);
+  }
+
+  SimulatedKey anyKey(Chance own) {
+    return own.perMille(300) ? key(World.ECDSA_KEY) : own.any(List.copyOf(keys.values()));
   }
 
   /** As many parties of a key as must sign together. */
@@ -524,6 +528,7 @@ final class SimulatedCoordinator {
       }
       key.holders = receiversOf.getOrDefault(session, world.checker().order(session).parties());
       key.users.clear();
+      world.uses(key, world.checker().order(session).order().getSignedIntent());
     }
     if (keyPublic.getEpoch() == known(key).getEpoch()) {
       key.users.add(sender.partyId());

@@ -46,6 +46,9 @@ final class SimulatedNetwork {
   private static final long MAX_LATENCY_NANOS = 30_000_000;
   private static final long MAX_DELAY_NANOS = 3_000_000_000L;
 
+  /** Between two looks whether members can be reached. */
+  private static final long LOOK_NANOS = 100_000_000;
+
   private final Timeline timeline;
   private final Roster roster;
   private final Chance chance;
@@ -205,7 +208,21 @@ final class SimulatedNetwork {
 
     @Override
     public CompletionStage<Void> established(Collection<Member> members) {
-      return CompletableFuture.completedFuture(null);
+      CompletableFuture<Void> reached = new CompletableFuture<>();
+      look(members, reached);
+      return reached;
+    }
+
+    private void look(Collection<Member> members, CompletableFuture<Void> reached) {
+      if (reachable().containsAll(members)) {
+        reached.complete(null);
+      } else if (isConnected()) {
+        timeline.in(LOOK_NANOS, () -> look(members, reached));
+      }
+    }
+
+    private boolean isConnected() {
+      return connected.getOrDefault(self.name(), Set.of()).contains(this);
     }
 
     @Override
@@ -234,7 +251,7 @@ final class SimulatedNetwork {
 
     private CompletionStage<Void> accept(
         List<Member> to, byte[] body, boolean broadcast, SendOptions options) {
-      if (!connected.getOrDefault(self.name(), Set.of()).contains(this)) {
+      if (!isConnected()) {
         return CompletableFuture.failedFuture(
             new ChannelException(ChannelException.Cause.CLOSED, "the process is gone"));
       }

@@ -303,10 +303,22 @@ final class SimulatedParty {
 
   /** Ends in order: all that it has given to write is on disk. */
   void stop() {
-    Incarnation gone = running();
+    world.trace().line(self.name() + " stops");
+    close(running());
+  }
+
+  /** Ends with the schedule: nobody looks at its disk any more. */
+  void end() {
+    Incarnation gone = current;
+    if (gone != null) {
+      gone.disk().kill();
+      close(gone);
+    }
+  }
+
+  private void close(Incarnation gone) {
     current = null;
     failedCommits += gone.disk().failures();
-    world.trace().line(self.name() + " stops");
     gone.pool().close();
     gone.channel().close();
     gone.core().kill();

@@ -66,7 +66,7 @@ final class WatchedCore implements ProtocolCore {
     }
 
     private Step watched(Step step) {
-      step.getOutgoingList().forEach(message -> checker.made(party, message));
+      step.getOutgoingList().forEach(message -> checker.made(party, session, message));
       return step;
     }
 

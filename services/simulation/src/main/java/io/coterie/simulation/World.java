@@ -1,8 +1,8 @@
 package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
-import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionReport;
@@ -54,6 +54,10 @@ final class World implements SimulatedNetwork.Tap {
   private final List<SimulatedParty> parties = new ArrayList<>();
   private final List<SimulatedParty> clones = new ArrayList<>();
   private final SimulatedCoordinator coordinator;
+
+  /** Null if no client asks for anything. */
+  private final @Nullable RequestWorld requests;
+
   private boolean hostile;
 
   /**
@@ -78,18 +82,24 @@ final class World implements SimulatedNetwork.Tap {
         setting.nativeCore()
             ? new Cores.Native(setting.parties(), chance.part("data keys"))
             : new Cores.Fast(setting.parties());
-    Roster roster = Identities.roster(setting.coordinators(), cores.evidence());
+    int replicas = setting.requests() ? RequestWorld.REPLICAS : 0;
+    Roster roster = Identities.roster(setting.coordinators() + replicas, cores.evidence());
     this.network =
         new SimulatedNetwork(timeline, roster, chance.part("network"), faults, coverage, this);
     for (int id = 1; id <= setting.parties(); id++) {
       parties.add(new SimulatedParty(this, id, Identities.party(id), folder));
     }
+    List<Member> coordinators =
+        roster.members().stream()
+            .filter(member -> member.role() == Member.Role.COORDINATOR)
+            .toList();
+    this.requests =
+        setting.requests()
+            ? new RequestWorld(
+                this, coordinators.subList(setting.coordinators(), coordinators.size()))
+            : null;
     this.coordinator =
-        new SimulatedCoordinator(
-            this,
-            roster.members().stream()
-                .filter(member -> member.role() == Member.Role.COORDINATOR)
-                .toList());
+        new SimulatedCoordinator(this, coordinators.subList(0, setting.coordinators()));
     trace.line(setting.toString());
   }
 
@@ -137,6 +147,26 @@ final class World implements SimulatedNetwork.Tap {
     return network;
   }
 
+  SimulatedCoordinator coordinator() {
+    return coordinator;
+  }
+
+  /** What clients ask for. */
+  RequestWorld requests() {
+    RequestWorld some = requests;
+    if (some == null) {
+      throw new IllegalStateException("no client asks for anything");
+    }
+    return some;
+  }
+
+  /** The parties use other shares of a key. */
+  void uses(SimulatedKey key, SignedIntent intent) {
+    if (requests != null) {
+      requests.uses(key, intent);
+    }
+  }
+
   /** The time by the clock of the coordinator, which is right. */
   Instant now() {
     return Instant.ofEpochSecond(Timeline.START_SECONDS, timeline.nanos());
@@ -152,8 +182,11 @@ final class World implements SimulatedNetwork.Tap {
       calmDown();
       new Ending(this, coordinator, parties).check();
     } finally {
-      clones.forEach(World::end);
-      parties.forEach(World::end);
+      if (requests != null) {
+        requests.end();
+      }
+      clones.forEach(SimulatedParty::end);
+      parties.forEach(SimulatedParty::end);
     }
   }
 
@@ -167,6 +200,10 @@ final class World implements SimulatedNetwork.Tap {
       if (tenths == 200) {
         throw new IllegalStateException("the keys are not made");
       }
+      pass(100 * MILLI);
+    }
+    if (requests != null) {
+      requests.start();
       pass(100 * MILLI);
     }
   }
@@ -196,6 +233,15 @@ final class World implements SimulatedNetwork.Tap {
     if (setting.has(Plague.CLONES)) {
       SimulatedParty party = parties.get(setting.unsound() - 1);
       again("clone", 2 * SECOND, 15 * SECOND, own -> cloneOf(own, party));
+    }
+    if (requests != null) {
+      again("client", 50 * MILLI, 1_500 * MILLI, requests.clients()::act);
+    }
+    if (setting.has(Plague.REPLICA_KILLS)) {
+      again("replica", 2 * SECOND, 10 * SECOND, requests()::kill);
+    }
+    if (setting.has(Plague.DATABASE_AWAY)) {
+      again("database", 2 * SECOND, 10 * SECOND, requests()::cutOff);
     }
     if (mutant == Mutant.LOSES_COMMITS) {
       again("lossy disk", SECOND / 10, SECOND, _ -> parties.forEach(SimulatedParty::keepCopy));
@@ -403,6 +449,9 @@ final class World implements SimulatedNetwork.Tap {
       }
       party.liftAll();
     }
+    if (requests != null) {
+      requests.calm();
+    }
     pass(CALM.toNanos());
   }
 
@@ -425,10 +474,13 @@ final class World implements SimulatedNetwork.Tap {
     if (from.role() != Member.Role.PARTY) {
       return List.of(body);
     }
-    PartyMessage message = parse(body);
-    trace.line(from.name() + " -> " + to.name() + "  " + describe(message));
+    PartyMessage message = Messages.parse(body);
+    trace.line(from.name() + " -> " + to.name() + "  " + Messages.describe(message, checker));
     if (setting.isCorrupt(from.partyId())) {
       return liar.tells(to, body, broadcast);
+    }
+    if (requests != null && message.hasCancelAnswer()) {
+      requests.checker().answers(message.getCancelAnswer());
     }
     if (!isExcused(from.partyId(), message)) {
       checkDisk(from.partyId(), message.getReport());
@@ -456,50 +508,14 @@ final class World implements SimulatedNetwork.Tap {
     if (setting.isCorrupt(to.partyId())) {
       liar.hears(body);
     }
+    if (requests != null && requests.isReplica(to)) {
+      requests.arrived(to, Messages.parse(body));
+    }
     if (mutant == Mutant.FORGETS_LEDGERS && to.role() == Member.Role.PARTY) {
-      PartyMessage message = parse(body);
+      PartyMessage message = Messages.parse(body);
       if (message.hasClaimCount()) {
         parties.get(to.partyId() - 1).stated(from, message.getClaimCount());
       }
     }
-  }
-
-  private static PartyMessage parse(byte[] body) {
-    try {
-      return PartyMessage.parseFrom(body);
-    } catch (InvalidProtocolBufferException e) {
-      throw new IllegalStateException("a member sent what does not decode", e);
-    }
-  }
-
-  private String describe(PartyMessage message) {
-    return switch (message.getBodyCase()) {
-      case ENVELOPE -> "envelope of " + checker.name(message.getEnvelope().getSessionId());
-      case REPORT -> {
-        ByteString session = message.getReport().getSessionId();
-        yield "report "
-            + message.getReport().getOutcomeCase()
-            + reason(message)
-            + " of "
-            + checker.name(session);
-      }
-      case CLAIM_COUNT ->
-          "has claimed "
-              + message.getClaimCount().getCount()
-              + " in start "
-              + message.getClaimCount().getStarts();
-      default -> message.getBodyCase().name();
-    };
-  }
-
-  private static String reason(PartyMessage message) {
-    return switch (message.getReport().getOutcomeCase()) {
-      case REFUSED -> " " + message.getReport().getRefused().getReason();
-      case ABORTED ->
-          " "
-              + message.getReport().getAborted().getCause()
-              + message.getReport().getAborted().getCulpritsList();
-      default -> "";
-    };
   }
 }

@@ -56,6 +56,14 @@ class SignersTest {
             "outcome Unsent",
             "progress " + World.BLS_KEY,
             "fault TAKEN_OVER",
+            "fault REPLICA_KILLED",
+            "fault DATABASE_AWAY",
+            "answer SIGNED",
+            "answer NOT_SIGNED",
+            "answer UNKNOWN",
+            "answer to a cancellation SIGNED",
+            "answer to a cancellation NOT_SIGNED",
+            "answer to a cancellation UNKNOWN",
             "progress " + World.ECDSA_KEY,
             "progress " + World.ED25519_KEY,
             "progress " + World.BIP340_KEY,
@@ -76,6 +84,7 @@ class SignersTest {
     assertThat(coverage.of("progress " + World.ECDSA_KEY)).isEqualTo(1);
     assertThat(coverage.of("progress " + World.ED25519_KEY)).isEqualTo(1);
     assertThat(coverage.of("progress " + World.BIP340_KEY)).isEqualTo(1);
+    assertThat(coverage.of("answer SIGNED")).isPositive();
     assertThat(quiet(1, coverage)).isEqualTo(first);
     assertThat(quiet(2, coverage).trace()).isNotEqualTo(first.trace());
   }

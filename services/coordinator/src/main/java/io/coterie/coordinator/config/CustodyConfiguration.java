@@ -26,6 +26,7 @@ import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.PartyHealth;
 import io.coterie.coordinator.session.QuorumChooser;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.session.ResultVerifier;
 import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcKeyStore;
@@ -92,7 +93,7 @@ class CustodyConfiguration {
 
   @Bean
   CancelQuestions cancelQuestions(ChannelConnector link, CoordinatorMetrics metrics) {
-    return new CancelQuestions(link, metrics, CancelQuestions.WAIT, System::nanoTime);
+    return new CancelQuestions(link, metrics, CancelQuestions.WAIT, ReplicaTime.ofMachine());
   }
 
   @Bean
@@ -186,7 +187,8 @@ class CustodyConfiguration {
       CoordinatorMetrics metrics,
       Clock clock,
       SecureRandom random) {
-    return new Requests.Services(intents, requestThreads, stopping, metrics, clock, random);
+    return new Requests.Services(
+        intents, requestThreads, stopping, metrics, clock, ReplicaTime.ofMachine(), random);
   }
 
   @Bean
@@ -261,7 +263,7 @@ class CustodyConfiguration {
                 link,
                 new RunLimits(
                     limits.runs(), limits.atOnce(), limits.signingSessions(), limits.clockSkew()),
-                new SessionTurns(limits.atOnce()),
+                new SessionTurns(limits.atOnce(), services.time()),
                 services.stopping(),
                 services.clock()),
             services);
@@ -290,12 +292,14 @@ class CustodyConfiguration {
       KeyCreations creations,
       KeyRenewals renewals,
       Signings signings,
-      CoordinatorMetrics metrics) {
+      Requests.Services services) {
     return new Handover(
         new JdbcReplicaStore(soonDataSource, worker),
         List.of(creations, renewals, signings),
         worker.goneAfter(),
-        metrics);
+        services.threads(),
+        services.time(),
+        services.metrics());
   }
 
   @Bean

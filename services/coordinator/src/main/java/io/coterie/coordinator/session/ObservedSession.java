@@ -24,9 +24,6 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.CompletionStage;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * One session as the coordinator follows it, from the order to the outcome. It ends exactly once;
@@ -182,14 +179,7 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
   }
 
   private boolean endsWithin(Duration time) throws InterruptedException {
-    try {
-      outcome.get(time.toNanos(), TimeUnit.NANOSECONDS);
-      return true;
-    } catch (TimeoutException e) {
-      return false;
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("an outcome is never a failure", e);
-    }
+    return sessions.timer().await(outcome, time.toNanos());
   }
 
   /** Ends the session, unless it has ended. */

@@ -6,10 +6,7 @@ import java.util.concurrent.Executor;
 import java.util.concurrent.TimeUnit;
 
 /** The time by which the sessions of a replica end. */
-public interface SessionTimer {
-
-  /** A clock that only goes forward, ns. */
-  long nanos();
+public interface SessionTimer extends ReplicaTime {
 
   /** Runs a task later; not at once, even if the delay is zero. */
   void after(Duration delay, Runnable task);
@@ -20,10 +17,16 @@ public interface SessionTimer {
    * @param pool where tasks run
    */
   static SessionTimer of(Executor pool) {
+    ReplicaTime machine = ReplicaTime.ofMachine();
     return new SessionTimer() {
       @Override
       public long nanos() {
-        return System.nanoTime();
+        return machine.nanos();
+      }
+
+      @Override
+      public boolean await(CompletableFuture<?> event, long nanos) throws InterruptedException {
+        return machine.await(event, nanos);
       }
 
       @Override

@@ -352,7 +352,8 @@ public final class Sessions {
     return pool;
   }
 
-  SessionTimer timer() {
+  /** The time by which sessions here end. */
+  public SessionTimer timer() {
     return timer;
   }
 

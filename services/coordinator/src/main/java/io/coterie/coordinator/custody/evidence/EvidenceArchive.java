@@ -4,6 +4,7 @@ import io.coterie.coordinator.custody.request.Pace;
 import io.coterie.coordinator.custody.request.Stopping;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.EvidenceKeeper;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -97,7 +98,7 @@ public final class EvidenceArchive implements EvidenceKeeper, AutoCloseable {
 
   /** Tries until the record is durable; once the archive closes, one more time. */
   private void append(EvidenceRecord record) throws InterruptedException {
-    Pace pace = new Pace(closing);
+    Pace pace = new Pace(closing, ReplicaTime.ofMachine());
     while (true) {
       boolean last = closing.hasBegun();
       try {

@@ -6,6 +6,7 @@ import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.coordinator.custody.request.PartyQuestions;
 import io.coterie.coordinator.session.EpochListener;
 import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.attestation.CurrentStatement;
 import io.coterie.platform.error.CustodyException;
@@ -83,6 +84,7 @@ public final class EpochQuestions implements EpochListener {
                 PER_SECOND_OF_CLIENT,
                 BURST,
                 PER_SECOND),
+            ReplicaTime.ofMachine(),
             nanoTime);
   }
 

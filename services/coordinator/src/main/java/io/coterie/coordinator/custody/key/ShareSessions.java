@@ -149,7 +149,7 @@ public final class ShareSessions {
     private final Request request;
     private final Run<?> run;
     private final ShareFindings findings;
-    private final Pace pace = new Pace(stopping);
+    private final Pace pace = new Pace(stopping, sessions.timer());
     private int tried;
     private int attempt;
 
@@ -278,10 +278,10 @@ public final class ShareSessions {
       tried++;
       attempt++;
       run.trying(session);
-      long started = System.nanoTime();
+      long started = sessions.timer().nanos();
       SessionOutcome outcome = session.await(atMost(time, now));
       if (outcome instanceof SessionOutcome.Created created) {
-        timeout.succeeded(System.nanoTime() - started);
+        timeout.succeeded(sessions.timer().nanos() - started);
         return new End.Made(created.completion(), tried);
       }
       if (outcome instanceof SessionOutcome.Stopped) {

@@ -1,12 +1,10 @@
 package io.coterie.coordinator.custody.presignature;
 
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import io.coterie.coordinator.session.ReplicaTime;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /** One of the presignatures in the making, for the request that holds this. */
 public final class Promise {
@@ -29,16 +27,13 @@ public final class Promise {
   }
 
   /** Waits for the presignature: empty if there will be none, or none in that time. */
-  public Optional<Presignature> await(Duration patience) throws InterruptedException {
+  public Optional<Presignature> await(ReplicaTime time, Duration patience)
+      throws InterruptedException {
     try {
-      return made.get(patience.toNanos(), TimeUnit.NANOSECONDS);
-    } catch (TimeoutException e) {
-      return stock.abandon(this);
+      return time.await(made, patience.toNanos()) ? made.join() : stock.abandon(this);
     } catch (InterruptedException e) {
       stock.abandon(this);
       throw e;
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("a promise ends without an exception", e);
     }
   }
 }

@@ -1,10 +1,12 @@
 package io.coterie.coordinator.custody.request;
 
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import java.time.Duration;
 import java.util.List;
-import java.util.concurrent.Semaphore;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicReference;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -37,12 +39,19 @@ public final class Handover {
   /** Between two looks. A request that a caller waits for is looked at more often. */
   private static final Duration LOOK = Duration.ofSeconds(1);
 
-  private final Semaphore calls = new Semaphore(0);
+  /** Completes when it is to look at once. */
+  private final AtomicReference<CompletableFuture<Void>> call =
+      new AtomicReference<>(new CompletableFuture<>());
+
   private final ReplicaStore replicas;
   private final List<? extends Work> work;
   private final CoordinatorMetrics metrics;
   private final Duration goneAfter;
-  private final Thread looking;
+  private final Executor threads;
+  private final ReplicaTime time;
+
+  /** Completes when it looks no more. */
+  private volatile CompletableFuture<Void> looking = CompletableFuture.completedFuture(null);
 
   /** Whether this replica can work. */
   private volatile boolean able;
@@ -51,12 +60,12 @@ public final class Handover {
   private boolean resumed;
 
   private boolean unseen;
-  private long seenNanos = System.nanoTime();
+  private long seenNanos;
 
   /**
    * Until then, this replica does not take another for gone that may only have missed heartbeats.
    */
-  private long blindUntilNanos = seenNanos;
+  private long blindUntilNanos;
 
   private volatile boolean stopping;
   private volatile int there;
@@ -65,38 +74,46 @@ public final class Handover {
    * The handing over of one replica, not started.
    *
    * @param goneAfter how long a replica counts as there after it was seen
+   * @param threads starts the thread that looks
    */
   public Handover(
       ReplicaStore replicas,
       List<? extends Work> work,
       Duration goneAfter,
+      Executor threads,
+      ReplicaTime time,
       CoordinatorMetrics metrics) {
     this.goneAfter = goneAfter;
     this.replicas = replicas;
     this.work = List.copyOf(work);
     this.metrics = metrics;
-    this.looking = Thread.ofVirtual().name("handover").unstarted(this::run);
+    this.threads = threads;
+    this.time = time;
+    this.seenNanos = time.nanos();
+    this.blindUntilNanos = seenNanos;
     metrics.watchReplicas(() -> there);
   }
 
   /** Shows from now on that this replica is there, for the first time before this returns. */
   public void start() {
     look();
-    looking.start();
+    CompletableFuture<Void> ended = new CompletableFuture<>();
+    looking = ended;
+    threads.execute(() -> run(ended));
   }
 
   /** There is a channel: takes up from now on the work that no replica does. */
   public void ready() {
     able = true;
-    calls.release();
+    call.get().complete(null);
   }
 
   /** Leaves unfinished work to the other replicas, which may begin with it before this returns. */
   public void stop() {
     stopping = true;
-    calls.release();
+    call.get().complete(null);
     try {
-      looking.join();
+      boolean _ = time.await(looking, Long.MAX_VALUE);
       replicas.leave();
     } catch (StoreUnavailableException e) {
       log.warn(
@@ -107,17 +124,21 @@ public final class Handover {
     }
   }
 
-  private void run() {
+  private void run(CompletableFuture<Void> ended) {
     try {
       while (!stopping) {
-        calls.tryAcquire(LOOK.toNanos(), TimeUnit.NANOSECONDS);
-        calls.drainPermits();
+        if (time.await(call.get(), LOOK.toNanos())) {
+          // Before it looks: a call that comes from here on leads to another look.
+          call.set(new CompletableFuture<>());
+        }
         if (!stopping) {
           look();
         }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      ended.complete(null);
     }
   }
 
@@ -126,7 +147,7 @@ public final class Handover {
       there = replicas.seen();
       notice();
       if (able) {
-        if (!resumed || System.nanoTime() - blindUntilNanos >= 0) {
+        if (!resumed || time.nanos() - blindUntilNanos >= 0) {
           takeOver(!resumed);
           resumed = true;
         }
@@ -148,7 +169,7 @@ public final class Handover {
    * database was away, the others could not show themselves either.
    */
   private void notice() {
-    long now = System.nanoTime();
+    long now = time.nanos();
     if (now - seenNanos > Math.max(goneAfter.toNanos() / 2, 2 * LOOK.toNanos())) {
       blindUntilNanos = now + goneAfter.toNanos();
     }

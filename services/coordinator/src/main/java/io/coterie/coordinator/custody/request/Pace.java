@@ -1,14 +1,12 @@
 package io.coterie.coordinator.custody.request;
 
 import io.coterie.channel.SecureChannel;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Collection;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 
 /**
  * Pauses between the steps of one request. Each is longer than the one before; a pause ends early
@@ -16,23 +14,25 @@ import java.util.concurrent.TimeoutException;
  */
 public final class Pace {
   private final Stopping stopping;
+  private final ReplicaTime time;
   private final Duration longest;
   private Duration next;
 
-  private Pace(Stopping stopping, Duration first, Duration longest) {
+  private Pace(Stopping stopping, ReplicaTime time, Duration first, Duration longest) {
     this.stopping = stopping;
+    this.time = time;
     this.next = first;
     this.longest = longest;
   }
 
   /** Pauses between sessions, and between attempts to store their end: 50 ms to 2 s. */
-  public Pace(Stopping stopping) {
-    this(stopping, Duration.ofMillis(50), Duration.ofSeconds(2));
+  public Pace(Stopping stopping, ReplicaTime time) {
+    this(stopping, time, Duration.ofMillis(50), Duration.ofSeconds(2));
   }
 
   /** Pauses between looks at the work of another replica: 20 ms to 250 ms. */
-  public static Pace ofLooks(Stopping stopping) {
-    return new Pace(stopping, Duration.ofMillis(20), Duration.ofMillis(250));
+  public static Pace ofLooks(Stopping stopping, ReplicaTime time) {
+    return new Pace(stopping, time, Duration.ofMillis(20), Duration.ofMillis(250));
   }
 
   /** Pauses for the next interval. */
@@ -53,13 +53,9 @@ public final class Pace {
   private void await(CompletableFuture<Void> event) throws InterruptedException {
     Duration pause = next;
     next = next.multipliedBy(2).compareTo(longest) > 0 ? longest : next.multipliedBy(2);
-    try {
-      CompletableFuture.anyOf(event, stopping.event()).get(pause.toNanos(), TimeUnit.NANOSECONDS);
-    } catch (TimeoutException e) {
+    if (!time.await(CompletableFuture.anyOf(event, stopping.event()), pause.toNanos())) {
       // The pause is over. Completing the event takes this pause off the list of what stops.
       event.complete(null);
-    } catch (ExecutionException e) {
-      throw new IllegalStateException("neither event fails", e);
     }
   }
 }

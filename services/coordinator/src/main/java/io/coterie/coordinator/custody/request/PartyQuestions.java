@@ -2,6 +2,7 @@ package io.coterie.coordinator.custody.request;
 
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -15,10 +16,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Collectors;
 
@@ -60,18 +61,22 @@ public final class PartyQuestions<Q, A> {
     final Q about;
     final Set<Integer> asked;
     final Map<Integer, A> answers = new ConcurrentSkipListMap<>();
-    final CountDownLatch missing;
+    final AtomicInteger missing;
+
+    /** Completes with the last answer. */
+    final CompletableFuture<Void> answered = new CompletableFuture<>();
 
     Question(String asker, Q about, Set<Integer> asked) {
       this.asker = asker;
       this.about = about;
       this.asked = asked;
-      this.missing = new CountDownLatch(asked.size());
+      this.missing = new AtomicInteger(asked.size());
     }
   }
 
   private final CoordinatorMetrics metrics;
   private final Limits limits;
+  private final ReplicaTime time;
   private final LongSupplier nanoTime;
   private final Rate rate;
 
@@ -83,11 +88,14 @@ public final class PartyQuestions<Q, A> {
   /**
    * Nobody has been asked yet.
    *
+   * @param time in which answers are waited for
    * @param nanoTime monotonic clock of the rates, ns
    */
-  public PartyQuestions(CoordinatorMetrics metrics, Limits limits, LongSupplier nanoTime) {
+  public PartyQuestions(
+      CoordinatorMetrics metrics, Limits limits, ReplicaTime time, LongSupplier nanoTime) {
     this.metrics = metrics;
     this.limits = limits;
+    this.time = time;
     this.nanoTime = nanoTime;
     this.rate = new Rate(limits.burst(), limits.perSecond(), nanoTime.getAsLong());
   }
@@ -128,10 +136,9 @@ public final class PartyQuestions<Q, A> {
             .broadcast(
                 recipients, message.toByteArray(), SendOptions.online(caller.trace().traceparent()))
             .exceptionally(_ -> null);
+        long patience = caller.deadlineNanos() - time.nanos();
+        boolean _ = time.await(question.answered, Math.min(limits.patience().toNanos(), patience));
       }
-      long nanos =
-          Math.min(limits.patience().toNanos(), caller.deadlineNanos() - System.nanoTime());
-      boolean _ = question.missing.await(nanos, TimeUnit.NANOSECONDS);
     } finally {
       waiting.remove(question);
     }
@@ -161,7 +168,9 @@ public final class PartyQuestions<Q, A> {
       if (question.asked.contains(party.partyId())
           && question.about.equals(about)
           && question.answers.putIfAbsent(party.partyId(), answer) == null) {
-        question.missing.countDown();
+        if (question.missing.decrementAndGet() == 0) {
+          question.answered.complete(null);
+        }
         wanted = true;
       }
     }

@@ -1,5 +1,6 @@
 package io.coterie.coordinator.custody.request;
 
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -49,6 +50,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Stopping stopping,
       CoordinatorMetrics metrics,
       Clock clock,
+      ReplicaTime time,
       SecureRandom random) {}
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
@@ -144,7 +146,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   private Run<R> run(Run.Key key, String resource, Caller caller) {
-    return new Run<>(resource, caller, ended -> remove(key, ended));
+    return new Run<>(resource, caller, services.time(), ended -> remove(key, ended));
   }
 
   private void remove(Run.Key key, Run<R> run) {
@@ -245,7 +247,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    */
   public void resume(Q request, boolean mine) {
     Run.Key key = Run.Key.of(request);
-    Caller nobody = new Caller(System.nanoTime(), TraceContext.create(services.random()));
+    Caller nobody = new Caller(services.time().nanos(), TraceContext.create(services.random()));
     Run<R> run = run(key, request.resource(), nobody);
     if (runs.putIfAbsent(key, run) == null) {
       if (mine) {
@@ -348,7 +350,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    *     this replica stops
    */
   private Optional<Q> awaitTurn(Run<R> run, Q request) throws InterruptedException {
-    Pace pace = Pace.ofLooks(stopping);
+    Pace pace = Pace.ofLooks(stopping, services.time());
     while (!stopping.hasBegun()) {
       Optional<Q> taken = kind.take(request);
       if (taken.isPresent()) {
@@ -388,7 +390,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @param take makes it this replica's work: {@link RequestKind#take}
    */
   public void takeUp(Supplier<Optional<Q>> take) throws InterruptedException {
-    Pace pace = new Pace(stopping);
+    Pace pace = new Pace(stopping, services.time());
     while (!stopping.hasBegun()) {
       try {
         take.get().ifPresent(request -> resume(request, true));
@@ -422,7 +424,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @throws StoreUnavailableException if this replica stops first
    */
   public <T> T persistently(Supplier<T> access) throws InterruptedException {
-    Pace pace = new Pace(stopping);
+    Pace pace = new Pace(stopping, services.time());
     while (true) {
       try {
         return access.get();

@@ -2,6 +2,7 @@ package io.coterie.coordinator.custody.request;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.session.ObservedSession;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -9,9 +10,7 @@ import io.coterie.platform.telemetry.TraceContext;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
@@ -56,13 +55,14 @@ public final class Run<R> {
   /** Trace context of the first caller. */
   public final TraceContext trace;
 
-  /** {@link System#nanoTime()} of the first caller. */
-  public final long startedNanos = System.nanoTime();
+  /** By {@link ReplicaTime#nanos()}: when the first caller came. */
+  public final long startedNanos;
 
   /** Whether it has a place of its requester: one that only waits for another replica has none. */
   final AtomicBoolean placed = new AtomicBoolean();
 
   private final CompletableFuture<R> result = new CompletableFuture<>();
+  private final ReplicaTime time;
   private final Consumer<Run<R>> ending;
   private final AtomicLong latestDeadline;
   private volatile @Nullable Failure lastFailure;
@@ -74,8 +74,10 @@ public final class Run<R> {
    *
    * @param ending called before the callers learn the end
    */
-  Run(String resource, Caller first, Consumer<Run<R>> ending) {
+  Run(String resource, Caller first, ReplicaTime time, Consumer<Run<R>> ending) {
     this.resource = resource;
+    this.time = time;
+    this.startedNanos = time.nanos();
     this.trace = first.trace();
     this.latestDeadline = new AtomicLong(first.deadlineNanos());
     this.ending = ending;
@@ -88,7 +90,7 @@ public final class Run<R> {
 
   /** Until the most patient caller leaves, ns; negative when nobody waits. */
   public long patienceNanos() {
-    return latestDeadline.get() - System.nanoTime();
+    return latestDeadline.get() - time.nanos();
   }
 
   /** A session has begun. */
@@ -166,19 +168,18 @@ public final class Run<R> {
    * @throws StoreUnavailableException if the work stopped there; the same request goes on with it
    */
   Optional<R> await(Caller caller) throws InterruptedException {
-    try {
-      return Optional.of(
-          result.get(
-              Math.max(0, caller.deadlineNanos() - System.nanoTime()), TimeUnit.NANOSECONDS));
-    } catch (TimeoutException e) {
+    if (!time.await(result, Math.max(0, caller.deadlineNanos() - time.nanos()))) {
       throw whyNotYet().toException();
-    } catch (ExecutionException e) {
+    }
+    try {
+      return Optional.of(result.join());
+    } catch (CompletionException e) {
       Throwable cause = Objects.requireNonNull(e.getCause());
       return switch (cause) {
         // A copy: several callers throw it.
         case CustodyException refused -> throw Failure.of(refused).toException();
         case Abandoned _ -> {
-          if (caller.deadlineNanos() - System.nanoTime() <= 0) {
+          if (caller.deadlineNanos() - time.nanos() <= 0) {
             throw whyNotYet().toException();
           }
           yield Optional.empty();

@@ -6,6 +6,7 @@ import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.coordinator.custody.request.PartyQuestions;
 import io.coterie.coordinator.session.CancelListener;
 import io.coterie.coordinator.session.PartyLink;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -16,7 +17,6 @@ import io.coterie.trust.Member;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Set;
-import java.util.function.LongSupplier;
 
 /**
  * Puts the cancellation of a request to parties and collects their answers. Nothing of it is
@@ -56,10 +56,10 @@ public final class CancelQuestions implements CancelListener {
    * Nobody has been asked yet.
    *
    * @param wait how long parties are waited for; {@link #WAIT} but in tests
-   * @param nanoTime monotonic clock of the rates, ns
+   * @param time in which they are waited for
    */
   public CancelQuestions(
-      PartyLink link, CoordinatorMetrics metrics, Duration wait, LongSupplier nanoTime) {
+      PartyLink link, CoordinatorMetrics metrics, Duration wait, ReplicaTime time) {
     this.link = link;
     this.metrics = metrics;
     this.questions =
@@ -73,7 +73,8 @@ public final class CancelQuestions implements CancelListener {
                 PER_SECOND_OF_REQUESTER,
                 BURST,
                 PER_SECOND),
-            nanoTime);
+            time,
+            time::nanos);
   }
 
   /**

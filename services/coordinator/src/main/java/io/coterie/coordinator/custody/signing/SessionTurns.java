@@ -1,5 +1,6 @@
 package io.coterie.coordinator.custody.signing;
 
+import io.coterie.coordinator.session.ReplicaTime;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.HashMap;
@@ -7,8 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeSet;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.TimeUnit;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -32,9 +32,14 @@ public final class SessionTurns {
   private static final Comparator<Waiter> AGE =
       Comparator.<Waiter>comparingLong(w -> w.sinceNanos).thenComparingLong(w -> w.number);
 
-  private static final long LOOK_SECONDS = 1;
+  private static final long LOOK_NANOS = 1_000_000_000L;
 
   private final int most;
+  private final ReplicaTime time;
+
+  /** For differences of ages: a clock may overflow. */
+  private final long beganNanos;
+
   private final TurnPlaces all;
   private final Map<Integer, TurnPlaces> windows = new HashMap<>();
 
@@ -46,8 +51,10 @@ public final class SessionTurns {
   /**
    * @param most sessions at once, however well it goes
    */
-  public SessionTurns(int most) {
+  public SessionTurns(int most, ReplicaTime time) {
     this.most = most;
+    this.time = time;
+    this.beganNanos = time.nanos();
     this.all = TurnPlaces.ofReplica(most);
   }
 
@@ -55,7 +62,7 @@ public final class SessionTurns {
   private record Line(String requester, List<Integer> parties, boolean attended) {}
 
   private static final class Waiter {
-    final CountDownLatch granted = new CountDownLatch(1);
+    final CompletableFuture<Void> granted = new CompletableFuture<>();
     final long sinceNanos;
     final long number;
     final Map<Integer, TurnPlaces> windows;
@@ -112,7 +119,7 @@ public final class SessionTurns {
    * Waits for a turn.
    *
    * @param requester whose request it is
-   * @param sinceNanos when the request came, monotonic, ns from a moment of this process
+   * @param sinceNanos when the request came, by {@link ReplicaTime#nanos()}
    * @param parties of the session
    * @param attended whether somebody waits for the request
    * @param over whether there is nothing to wait for any more
@@ -125,11 +132,12 @@ public final class SessionTurns {
       BooleanSupplier attended,
       BooleanSupplier over)
       throws InterruptedException {
-    Waiter waiter = join(sinceNanos, new Line(requester, parties, attended.getAsBoolean()));
+    Waiter waiter =
+        join(sinceNanos - beganNanos, new Line(requester, parties, attended.getAsBoolean()));
     Optional<Turn> turn = Optional.empty();
     try {
       while (turn.isEmpty() && !over.getAsBoolean()) {
-        if (waiter.granted.await(LOOK_SECONDS, TimeUnit.SECONDS)) {
+        if (time.await(waiter.granted, LOOK_NANOS)) {
           turn = Optional.of(take(waiter));
         } else {
           again(waiter, attended.getAsBoolean());
@@ -210,7 +218,7 @@ public final class SessionTurns {
       all.left(requester);
       all.take(requester, false);
       next.hasTurn = true;
-      next.granted.countDown();
+      next.granted.complete(null);
       next = next();
     }
   }

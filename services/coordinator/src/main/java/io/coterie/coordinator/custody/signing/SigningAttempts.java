@@ -20,6 +20,7 @@ import io.coterie.coordinator.session.PartyLink;
 import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.QuorumChooser.Choice;
 import io.coterie.coordinator.session.RefusalScope;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
@@ -57,9 +58,6 @@ import org.slf4j.LoggerFactory;
 public final class SigningAttempts {
   private static final Logger log = LoggerFactory.getLogger(SigningAttempts.class);
 
-  /** For differences: {@link System#nanoTime} may overflow. */
-  private static final long BEGINNING = System.nanoTime();
-
   /** The services that the work on each request needs. */
   public record Services(
       KeyDirectory keys,
@@ -96,6 +94,7 @@ public final class SigningAttempts {
   private final Services services;
   private final PresignatureStock presignatures;
   private final Clock clock;
+  private final ReplicaTime time;
   private final Request request;
   private final Run<SigningRecord> run;
   private final VerifiedIntent.Signing intent;
@@ -132,7 +131,8 @@ public final class SigningAttempts {
     this.run = run;
     this.intent = intent;
     this.subject = subject;
-    this.pace = new Pace(services.stopping());
+    this.time = services.sessions().timer();
+    this.pace = new Pace(services.stopping(), time);
     this.candidates = new Candidates(services.keys().excluded(intent.key()));
     this.refusals = new SignedRefusals(intent);
     this.times =
@@ -238,7 +238,7 @@ public final class SigningAttempts {
       return ready;
     }
     Optional<Promise> promise = presignatures.promise(name, epoch, target, usable::containsAll);
-    return promise.isPresent() ? promise.get().await(services.timeout().min()) : ready;
+    return promise.isPresent() ? promise.get().await(time, services.timeout().min()) : ready;
   }
 
   /**
@@ -256,21 +256,21 @@ public final class SigningAttempts {
         return false;
       }
       Instant now = clock.instant();
-      Duration time = times.ofSession(now, attempt, candidates.left(key) > parties.size());
+      Duration atMost = times.ofSession(now, attempt, candidates.left(key) > parties.size());
       session =
           services
               .sessions()
-              .start(channel, plan(sign(presignature), parties, times.deadline(now, time)));
+              .start(channel, plan(sign(presignature), parties, times.deadline(now, atMost)));
       tried++;
       attempt++;
       run.trying(session);
       if (attempt > 1) {
         request.trying(tried);
       }
-      long started = System.nanoTime();
-      outcome = session.await(time);
+      long started = time.nanos();
+      outcome = session.await(atMost);
       if (outcome instanceof SessionOutcome.Signed) {
-        services.timeout().succeeded(System.nanoTime() - started);
+        services.timeout().succeeded(time.nanos() - started);
         turn.succeeded();
       } else {
         overloaded(outcome).ifPresent(turn::overloaded);
@@ -486,7 +486,7 @@ public final class SigningAttempts {
         .turns()
         .await(
             intent.requester(),
-            run.startedNanos - BEGINNING,
+            run.startedNanos,
             parties.stream().map(Member::partyId).toList(),
             () -> run.patienceNanos() > 0,
             () -> services.stopping().hasBegun() || times.isExpired())

@@ -12,6 +12,7 @@ import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -53,6 +54,7 @@ public final class Signings implements Handover.Work {
   private final Stopping stopping;
   private final CoordinatorMetrics metrics;
   private final Clock clock;
+  private final ReplicaTime time;
 
   /** The signings of one coordinator; nothing is worked on yet. */
   public Signings(
@@ -69,6 +71,7 @@ public final class Signings implements Handover.Work {
     this.stopping = services.stopping();
     this.metrics = services.metrics();
     this.clock = services.clock();
+    this.time = services.time();
     this.requests = new Requests<>(kind, services, limits.maxRuns());
   }
 
@@ -91,7 +94,7 @@ public final class Signings implements Handover.Work {
    */
   public CancelledSigning cancel(VerifiedIntent.Cancellation intent, Caller caller)
       throws InterruptedException {
-    long soon = System.nanoTime() + AWAITED.toNanos();
+    long soon = time.nanos() + AWAITED.toNanos();
     CancelledSigning ended =
         ends.cancel(
             intent,
@@ -160,7 +163,7 @@ public final class Signings implements Handover.Work {
   private void takeUp(List<UUID> ids) {
     try {
       for (UUID id : ids) {
-        Pace pace = Pace.ofLooks(stopping);
+        Pace pace = Pace.ofLooks(stopping, time);
         while (requests.running() >= limits.maxRuns() / 2 && !stopping.hasBegun()) {
           pace.pause();
         }
@@ -379,7 +382,7 @@ public final class Signings implements Handover.Work {
           () -> store.finish(finished).equals(finished) || isShown(finished),
           () -> {
             metrics.signingEnded(
-                finished.scheme(), outcome, Duration.ofNanos(System.nanoTime() - run.startedNanos));
+                finished.scheme(), outcome, Duration.ofNanos(time.nanos() - run.startedNanos));
             run.finish(finished);
             watchers.publish(finished);
           });

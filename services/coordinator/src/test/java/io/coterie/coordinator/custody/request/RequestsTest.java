@@ -9,6 +9,7 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.MemoryStores;
 import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -109,6 +110,7 @@ class RequestsTest {
                   stopping,
                   new CoordinatorMetrics(new SimpleMeterRegistry()),
                   Clock.fixed(NOW, ZoneOffset.UTC),
+                  ReplicaTime.ofMachine(),
                   new SecureRandom()),
               MOST);
     }
@@ -342,7 +344,8 @@ class RequestsTest {
     VerifiedIntent.Signing next = intent(id, "next " + id, NOW.plusSeconds(60));
     other.requests.await(next, patient());
     SigningRecord pending = here.prepare(lost, NOW);
-    Run<SigningRecord> run = new Run<>(pending.resource(), patient(), ended -> {});
+    Run<SigningRecord> run =
+        new Run<>(pending.resource(), patient(), ReplicaTime.ofMachine(), ended -> {});
     SigningRecord failed =
         pending.unknown(Failure.of(ErrorReason.DRAINING, pending.resource()).toStatus(), 1, NOW);
     here.requests.end(
@@ -670,7 +673,7 @@ class RequestsTest {
             intent,
             (run, request, verified) -> {
               while (!here.stopping.hasBegun()) {
-                new Pace(here.stopping).pause();
+                new Pace(here.stopping, ReplicaTime.ofMachine()).pause();
               }
               run.drain();
               return true;

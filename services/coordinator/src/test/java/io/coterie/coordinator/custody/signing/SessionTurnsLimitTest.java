@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.custody.signing.SessionTurns.Turn;
+import io.coterie.coordinator.session.ReplicaTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -22,7 +23,7 @@ class SessionTurnsLimitTest {
   /** The parties of most sessions. */
   private static final List<Integer> BOTH = List.of(1, 2);
 
-  private final SessionTurns turns = new SessionTurns(MOST);
+  private final SessionTurns turns = new SessionTurns(MOST, ReplicaTime.ofMachine());
 
   private Turn turn() throws InterruptedException {
     return turn(BOTH);
@@ -221,7 +222,7 @@ class SessionTurnsLimitTest {
 
   @Test
   void no_more_run_at_once_than_may_over_all_parties() throws InterruptedException {
-    SessionTurns few = new SessionTurns(3);
+    SessionTurns few = new SessionTurns(3, ReplicaTime.ofMachine());
     List<Turn> all = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
       all.add(few.await("wallet", 0, List.of(i, i + 10), () -> true, () -> false).orElseThrow());

@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.coterie.coordinator.custody.signing.SessionTurns.Turn;
+import io.coterie.coordinator.session.ReplicaTime;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -46,7 +47,7 @@ class TurnFairnessTest {
 
   /** A coordinator's turns, and callers of them. */
   private static final class World implements AutoCloseable {
-    final SessionTurns turns = new SessionTurns(MOST);
+    final SessionTurns turns = new SessionTurns(MOST, ReplicaTime.ofMachine());
     final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     final AtomicLong requests = new AtomicLong();
     final List<Running> running = new ArrayList<>();

@@ -1,0 +1,139 @@
+package io.coterie.coordinator.storage.memory;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyStore;
+import io.coterie.coordinator.custody.key.Renewal;
+import io.coterie.coordinator.custody.key.RenewalStore;
+import io.coterie.coordinator.custody.ledger.LedgerStore;
+import io.coterie.coordinator.custody.request.ReplicaStore;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collection;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.function.LongSupplier;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** One database in memory, as several replicas see it. Thread-safe: each call is a transaction. */
+public final class MemoryDatabase {
+
+  /**
+   * A row that is work of a replica until it has ended.
+   *
+   * @param <R> the record in it
+   */
+  static final class Row<R> {
+    R record;
+
+    /** Name of the replica; null if it is the work of none. */
+    @Nullable String worker;
+
+    Row(R record, @Nullable String worker) {
+      this.record = record;
+      this.worker = worker;
+    }
+  }
+
+  final Map<Long, Row<KeyRecord>> keys = new TreeMap<>();
+  final Map<Long, Row<Renewal>> renewals = new TreeMap<>();
+  final Map<UUID, Row<SigningRecord>> signings = new LinkedHashMap<>();
+  final Map<String, Set<Integer>> exclusions = new TreeMap<>();
+  final Map<String, Set<Integer>> behind = new TreeMap<>();
+  final Map<ByteString, LedgerStore.Remembered> ledgers = new LinkedHashMap<>();
+
+  /** When each replica was seen last. */
+  private final Map<String, Long> seenNanos = new HashMap<>();
+
+  private final LongSupplier nanoTime;
+  private final Duration goneAfter;
+  private long ids;
+
+  /**
+   * An empty database.
+   *
+   * @param nanoTime monotonic clock, ns
+   * @param goneAfter how long a replica counts as there after it was seen
+   */
+  public MemoryDatabase(LongSupplier nanoTime, Duration goneAfter) {
+    this.nanoTime = nanoTime;
+    this.goneAfter = goneAfter;
+  }
+
+  /** Keys, for the replica of that name. */
+  public KeyStore keys(String replica) {
+    return new MemoryKeyStore(this, replica);
+  }
+
+  /** Renewals, for the replica of that name. */
+  public RenewalStore renewals(String replica) {
+    return new MemoryRenewalStore(this, replica);
+  }
+
+  /** Signings, for the replica of that name. */
+  public SigningStore signings(String replica) {
+    return new MemorySigningStore(this, replica);
+  }
+
+  /** The replicas that are there, for the one of that name. */
+  public ReplicaStore presence(String replica) {
+    return new MemoryReplicaStore(this, replica);
+  }
+
+  /** What is remembered of the ledgers of parties. */
+  public LedgerStore ledgers() {
+    return new MemoryLedgerStore(this);
+  }
+
+  long nextId() {
+    return ++ids;
+  }
+
+  /** A replica shows that it is there; returns how many are. */
+  synchronized int seen(String replica) {
+    seenNanos.put(replica, nanoTime.getAsLong());
+    return (int) seenNanos.keySet().stream().filter(this::isThere).count();
+  }
+
+  synchronized void left(String replica) {
+    seenNanos.remove(replica);
+  }
+
+  private boolean isThere(String replica) {
+    Long seen = seenNanos.get(replica);
+    return seen != null && nanoTime.getAsLong() - seen < goneAfter.toNanos();
+  }
+
+  private boolean isFree(Row<?> row, String replica, boolean own) {
+    String worker = row.worker;
+    return worker == null || (own && worker.equals(replica)) || !isThere(worker);
+  }
+
+  <R> Optional<R> take(@Nullable Row<R> row, boolean ended, String replica) {
+    if (row == null || ended || !isFree(row, replica, true)) {
+      return Optional.empty();
+    }
+    row.worker = replica;
+    return Optional.of(row.record);
+  }
+
+  <R> List<R> takeAll(Collection<Row<R>> rows, Predicate<R> running, String replica, boolean own) {
+    List<R> taken = new ArrayList<>();
+    for (Row<R> row : rows) {
+      if (running.test(row.record) && isFree(row, replica, own)) {
+        row.worker = replica;
+        taken.add(row.record);
+      }
+    }
+    return taken;
+  }
+}

@@ -1,0 +1,139 @@
+package io.coterie.coordinator.storage.memory;
+
+import io.coterie.coordinator.custody.request.RequestHeader;
+import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.coordinator.custody.signing.SigningStore;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.Signing;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.UUID;
+import org.jspecify.annotations.Nullable;
+
+/** Signings, in memory, as one replica sees them. */
+final class MemorySigningStore implements SigningStore {
+  private final MemoryDatabase database;
+  private final String replica;
+
+  MemorySigningStore(MemoryDatabase database, String replica) {
+    this.database = database;
+    this.replica = replica;
+  }
+
+  @Override
+  public Optional<SigningRecord> claimOnce(SigningRecord pending) {
+    synchronized (database) {
+      MemoryDatabase.Row<SigningRecord> known =
+          database.signings.putIfAbsent(
+              pending.id(), new MemoryDatabase.Row<>(pending.trying(pending.sessions()), replica));
+      return Optional.ofNullable(known).map(row -> row.record);
+    }
+  }
+
+  @Override
+  public SigningRecord finish(SigningRecord finished) {
+    synchronized (database) {
+      MemoryDatabase.Row<SigningRecord> row =
+          database.signings.computeIfAbsent(
+              finished.id(), id -> new MemoryDatabase.Row<>(finished, replica));
+      if (row.record.state() == Signing.State.PENDING
+          && row.record.intentDigest().equals(finished.intentDigest())
+          && row.record.key().equals(finished.key())
+          && (finished.result() != null || replica.equals(row.worker))) {
+        row.record = finished;
+      }
+      return row.record;
+    }
+  }
+
+  @Override
+  public Optional<SigningRecord> settle(SigningRecord shown) {
+    synchronized (database) {
+      MemoryDatabase.Row<SigningRecord> row = database.signings.get(shown.id());
+      if (row != null
+          && row.record.state() != Signing.State.SIGNED
+          && row.record.intentDigest().equals(shown.intentDigest())) {
+        row.record = shown;
+      }
+      return find(shown.id());
+    }
+  }
+
+  @Override
+  public Optional<SigningRecord> find(UUID id) {
+    synchronized (database) {
+      return Optional.ofNullable(database.signings.get(id)).map(row -> row.record);
+    }
+  }
+
+  @Override
+  public List<SigningRecord> list(
+      String key, @Nullable Set<String> requesters, @Nullable Place after, int limit) {
+    Comparator<Place> newest =
+        Comparator.comparing(Place::createdAt)
+            .thenComparing(place -> place.id().toString())
+            .reversed();
+    synchronized (database) {
+      return database.signings.values().stream()
+          .map(row -> row.record)
+          .filter(signing -> signing.key().equals(key))
+          .filter(signing -> requesters == null || requesters.contains(signing.requester()))
+          .filter(signing -> after == null || newest.compare(place(signing), after) > 0)
+          .sorted(Comparator.comparing(MemorySigningStore::place, newest))
+          .limit(limit)
+          .map(MemorySigningStore::withoutIntent)
+          .toList();
+    }
+  }
+
+  private static Place place(SigningRecord signing) {
+    return new Place(signing.header().createdAt(), signing.id());
+  }
+
+  private static SigningRecord withoutIntent(SigningRecord signing) {
+    RequestHeader header = signing.header();
+    return new SigningRecord(
+        signing.id(),
+        new RequestHeader(
+            header.requester(),
+            header.requestId(),
+            header.intentDigest(),
+            SignedIntent.getDefaultInstance(),
+            header.notAfter(),
+            header.createdAt()),
+        signing.key(),
+        signing.scheme(),
+        signing.state(),
+        signing.sessions(),
+        signing.signingSet(),
+        signing.payloadDigest(),
+        signing.decoded(),
+        signing.completedAt(),
+        signing.result(),
+        signing.error(),
+        signing.receipts());
+  }
+
+  @Override
+  public Optional<SigningRecord> take(UUID id) {
+    synchronized (database) {
+      MemoryDatabase.Row<SigningRecord> row = database.signings.get(id);
+      return database.take(
+          row, row != null && row.record.state() != Signing.State.PENDING, replica);
+    }
+  }
+
+  @Override
+  public List<UUID> takeAll(boolean own) {
+    synchronized (database) {
+      return database
+          .takeAll(
+              database.signings.values(), s -> s.state() == Signing.State.PENDING, replica, own)
+          .stream()
+          .map(SigningRecord::id)
+          .toList();
+    }
+  }
+}
