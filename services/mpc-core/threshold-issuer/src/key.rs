@@ -90,20 +90,25 @@ impl Issuers {
         Some(Weights::at_zero(&numbers)?.to_scalars())
     }
 
-    /// [D2] whether the points are shares of the key for the threshold. A member gets them from one issuer and checks
+    /// Whether the points of these issuers lead to the key as if they were enough.
+    fn lead_to_key<'a>(&self, chosen: impl Iterator<Item = &'a PartyId>) -> bool {
+        let chosen: PartySet = chosen.copied().collect();
+        let numbers: Vec<u16> = chosen.iter().map(PartyId::get).collect();
+        let points: Vec<G1> = chosen.iter().filter_map(|party| self.share(party)).copied().collect();
+        let weights = Weights::at_zero(&numbers).map(|weights| weights.to_scalars());
+        weights.is_some_and(|weights| G1::combination(&points, &weights) == self.public_key)
+    }
+
+    /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from one issuer and checks
     /// them against g1^{sk_m} of the group.
     fn consistent(&self) -> bool {
         let parties: Vec<PartyId> = self.parties().iter().collect();
         let Some((first, others)) = parties.split_at_checked(self.threshold.get()) else { return false };
         let Some((_, fixed)) = first.split_last() else { return false };
-        let leads_to_key = |chosen: PartySet| {
-            let Some(weights) = self.weights(&chosen) else { return false };
-            let points: Vec<G1> = chosen.iter().filter_map(|party| self.share(party)).copied().collect();
-            G1::combination(&points, &weights) == self.public_key
-        };
         // The key and all but one of the first fix the polynomial; each other share has to lie on it.
-        leads_to_key(first.iter().copied().collect())
-            && others.iter().all(|other| leads_to_key(fixed.iter().chain([other]).copied().collect()))
+        self.lead_to_key(first.iter())
+            && others.iter().all(|other| self.lead_to_key(fixed.iter().chain([other])))
+            && !self.lead_to_key(fixed.iter())
     }
 
     /// The encoding that issuers agree on.

@@ -167,7 +167,7 @@ impl Bob {
     }
 }
 
-/// What both sides have said of one run when Alice has Bob's message.
+/// The words of both sides about one run, up to Bob's message.
 struct Run([u8; 32]);
 
 impl Run {

@@ -84,7 +84,7 @@ pub struct PartShare {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Part(G1);
 
-/// What a part is for.
+/// The application that a part is for.
 struct Asked<'a> {
     group: &'a [u8; 32],
     ticket: &'a [u8; TICKET_BYTES],
@@ -276,7 +276,7 @@ impl Part {
         Ok(Self(G1::combination(&elements, &weights)))
     }
 
-    /// What the applicant's `Applicant::accept` takes, after the check by pairing. `None` if it is not the part of this
+    /// The answer that `Applicant::accept` takes, after the check by pairing. `None` if it is not the part of this
     /// application.
     pub fn answer(
         &self,

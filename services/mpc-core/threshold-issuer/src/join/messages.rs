@@ -234,7 +234,7 @@ fn read<B: Body>(ctx: &SessionContext, envelope: &Arc<Envelope>) -> Result<B, Fa
     parse(ctx, envelope).map_err(|cause| Fault::proven(cause, envelope.sender(), vec![Arc::clone(envelope)]))
 }
 
-/// What is wrong with the bytes of a body, as everybody sees it.
+/// The fault of the bytes of a body, as everybody sees it.
 pub(super) fn body_fault(ctx: &SessionContext, envelope: &Envelope) -> Option<AbortCause> {
     match envelope.round() {
         1 => parse::<Request>(ctx, envelope).err(),

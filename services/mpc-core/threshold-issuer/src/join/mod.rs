@@ -84,7 +84,7 @@ pub enum JoinOutput {
     Joined(Box<MemberKey>),
 }
 
-/// What a party of a join knows from its start.
+/// Everything that a party of a join knows from its start.
 pub(crate) struct Setting {
     me: PartyId,
     member: PartyId,
@@ -97,7 +97,7 @@ pub(crate) struct Setting {
     secret: Option<Secret<Scalar>>,
 }
 
-/// Who is who in a session.
+/// The parties of a session in their places.
 struct Places {
     member: PartyId,
     /// Each party's additive share of the joint key as a point.

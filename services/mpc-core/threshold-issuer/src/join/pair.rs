@@ -25,10 +25,10 @@ pub(super) struct SetUps {
     pairs: BTreeMap<PartyId, Pair>,
 }
 
-/// What two parties share in one join.
+/// The secrets that two parties share in one join.
 pub(super) struct Pair {
     pub(super) transfers: PairState,
-    /// What the lower one adds to its share and the higher one subtracts.
+    /// The lower one adds it to its share and the higher one subtracts it.
     pub(super) zero: Secret<Scalar>,
     pub(super) zero_point: G1,
 }

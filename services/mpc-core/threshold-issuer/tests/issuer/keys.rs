@@ -25,7 +25,7 @@ fn parties(numbers: &[u32]) -> Vec<PartyId> {
     numbers.iter().map(|number| party(*number)).collect()
 }
 
-/// What a session is about, but for its parties.
+/// The terms of a session, but for its parties.
 struct About<'a> {
     key_id: &'a str,
     epoch: u32,
@@ -115,7 +115,7 @@ fn issuers_make_publish_and_renew_a_key() {
         let fewer = &numbers[..usize::try_from(threshold).unwrap()];
         assert!(joins(&groups[0], &shares, fewer, 104));
         assert!(joins(&groups[0], &renewed, fewer, 105));
-        assert_ne!(renewed[0].issuers(), issuers.as_ref());
+        assert!(renewed[0].issuers() != issuers.as_ref());
     }
 }
 

@@ -23,7 +23,7 @@ impl Reservations for Shelf {
     }
 }
 
-/// What one issuer stores.
+/// The store of one issuer.
 #[derive(Clone, Default)]
 struct Store {
     reservations: Shelf,
@@ -205,7 +205,7 @@ fn wrong_shares_are_refused_with_their_issuer() {
     assert_eq!(refused(vec![ask(11), foreign]), Some(PartError::WrongShare(party(12))));
 }
 
-/// What a member and fewer issuers than the threshold would like: a part of their choice.
+/// A part that a member has chosen with fewer issuers than the threshold.
 #[test]
 fn a_part_that_issuers_have_not_made_is_refused() {
     let person = Person::new(6);
