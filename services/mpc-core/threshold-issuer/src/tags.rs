@@ -24,6 +24,8 @@ pub const PART_SCALAR: Tag = Tag::new("coterie/threshold-issuer/part-scalar/1");
 pub const ISSUERS: Tag = Tag::new("coterie/threshold-issuer/issuers/1");
 /// Join: the set-up of a pair.
 pub const PAIR: Tag = Tag::new("coterie/threshold-issuer/pair/1");
+/// Join: the seed of a pair.
+pub const SEED: Tag = Tag::new("coterie/threshold-issuer/seed/1");
 /// Join: a share of zero.
 pub const ZERO_SHARE: Tag = Tag::new("coterie/threshold-issuer/zero-share/1");
 /// Join: one multiplication of one pair.
@@ -41,7 +43,7 @@ pub const SAMPLE_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/sample-ran
 pub const MASK_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/mask-randomness/1");
 
 /// All of the above.
-pub const ALL: [Tag; 18] = [
+pub const ALL: [Tag; 19] = [
     GADGET,
     MULTIPLICATION,
     MULTIPLICATION_CHECK,
@@ -53,6 +55,7 @@ pub const ALL: [Tag; 18] = [
     PART_SCALAR,
     ISSUERS,
     PAIR,
+    SEED,
     ZERO_SHARE,
     JOIN_MULTIPLICATION,
     PUBLICATION_RANDOMNESS,

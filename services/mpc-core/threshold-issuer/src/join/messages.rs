@@ -1,5 +1,6 @@
 //! The messages of a join. Every party sends one to every peer in every round, empty where nothing is due.
 
+use core::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -34,18 +35,26 @@ const fn private(max_body: usize) -> RoundRule {
 /// The body that goes to each peer, or came from each.
 pub(super) type ByPeer<B> = BTreeMap<PartyId, B>;
 
-/// Round 1: half of the pair's seed; from the lower party the request for transfers.
+/// Round 1: half of the pair's seed; from the initiator the request for transfers.
 pub(super) struct Request {
     pub(super) half: Secret<[u8; SEED_BYTES]>,
-    pub(super) transfer: Vec<u8>,
+    pub(super) transfer: Asked,
 }
 
-/// Round 2: from the higher party its response.
+/// The request for transfers.
+pub(super) enum Asked {
+    /// One that goes out, or nothing.
+    Bytes(Vec<u8>),
+    /// One that came, decoded once: its points cost as much as a tenth of the answer.
+    Points(Box<ot::Request>),
+}
+
+/// Round 2: from the other party of the pair its response.
 pub(super) struct Response {
     pub(super) transfer: Vec<u8>,
 }
 
-/// Round 3: from the lower party the corrections.
+/// Round 3: from the initiator the corrections.
 pub(super) struct Correction {
     pub(super) transfer: Vec<u8>,
 }
@@ -85,10 +94,23 @@ fn read_transfer(reader: &mut Reader<'_>, due: bool, length: usize) -> Result<Ve
     if bytes.len() == expected { Ok(bytes.to_vec()) } else { Err(AbortCause::MalformedBody) }
 }
 
-/// Whether the message goes from the lower party of its pair to the higher one.
-fn upward(route: Route) -> Result<bool, AbortCause> {
+/// Whether `one` is the initiator of its pair with `other`. To answer costs more than to ask, so each party asks those
+/// that follow it in the circle of all parties, up to half of them, and answers the rest.
+pub(super) fn initiates(ctx: &SessionContext, one: PartyId, other: PartyId) -> bool {
+    let count = ctx.parties().len();
+    let place = |of: PartyId| ctx.parties().iter().take_while(|party| *party < of).count();
+    let ahead = (count + place(other) - place(one)) % count.max(1);
+    match (2 * ahead).cmp(&count) {
+        Ordering::Less => true,
+        Ordering::Equal => one < other,
+        Ordering::Greater => false,
+    }
+}
+
+/// Whether the message goes from the initiator of its pair to the other.
+fn outward(ctx: &SessionContext, route: Route) -> Result<bool, AbortCause> {
     let recipient = route.recipient.ok_or(AbortCause::MalformedBody)?;
-    Ok(route.sender < recipient)
+    Ok(initiates(ctx, route.sender, recipient))
 }
 
 fn read_point(reader: &mut Reader<'_>) -> Result<G1, AbortCause> {
@@ -104,16 +126,21 @@ impl Body for Request {
 
     fn encode(&self, writer: &mut Writer) {
         writer.bytes(self.half.expose());
-        writer.sized(&self.transfer);
+        match &self.transfer {
+            Asked::Bytes(bytes) => writer.sized(bytes),
+            Asked::Points(request) => writer.sized(request.as_bytes()),
+        }
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
         let half = Secret::new(*reader.array()?);
-        let transfer = read_transfer(reader, upward(route)?, REQUEST_BYTES)?;
-        let points = transfer.as_slice().try_into().ok().map(ot::Request::decode);
-        if matches!(points, Some(None)) {
-            return Err(AbortCause::InvalidPoint);
-        }
+        let transfer = read_transfer(reader, outward(ctx, route)?, REQUEST_BYTES)?;
+        let transfer = match transfer.as_slice().try_into() {
+            Ok(points) => {
+                Asked::Points(Box::new(ot::Request::decode(points).ok_or(AbortCause::InvalidPoint)?))
+            }
+            Err(_) => Asked::Bytes(transfer),
+        };
         Ok(Self { half, transfer })
     }
 }
@@ -127,8 +154,8 @@ impl Body for Response {
         writer.sized(&self.transfer);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext, route: Route) -> Result<Self, AbortCause> {
-        let transfer = read_transfer(reader, !upward(route)?, RESPONSE_BYTES)?;
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        let transfer = read_transfer(reader, !outward(ctx, route)?, RESPONSE_BYTES)?;
         if !transfer.is_empty() && !ot::is_response(&transfer) {
             return Err(AbortCause::InvalidPoint);
         }
@@ -145,8 +172,8 @@ impl Body for Correction {
         writer.sized(&self.transfer);
     }
 
-    fn decode(reader: &mut Reader<'_>, _: &SessionContext, route: Route) -> Result<Self, AbortCause> {
-        Ok(Self { transfer: read_transfer(reader, upward(route)?, CORRECTION_BYTES)? })
+    fn decode(reader: &mut Reader<'_>, ctx: &SessionContext, route: Route) -> Result<Self, AbortCause> {
+        Ok(Self { transfer: read_transfer(reader, outward(ctx, route)?, CORRECTION_BYTES)? })
     }
 }
 

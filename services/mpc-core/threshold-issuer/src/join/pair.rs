@@ -1,7 +1,5 @@
 //! The set-up of each two parties of a join: oblivious transfers in both directions, and a seed for a share of zero.
 //! It is made in the join's first three rounds and dropped, and so wiped, with its last. Steps are cited as [T1].
-//!
-//! The lower party of a pair is the initiator of the transfers.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +9,7 @@ use primitives::ot::{Initiator, OtError, PairState, Responder};
 use rand_core::CryptoRng;
 use zeroize::Zeroizing;
 
-use super::messages::{Correction, Request, Response, SEED_BYTES};
+use super::messages::{Asked, Correction, Request, Response, SEED_BYTES, initiates};
 use crate::tags;
 
 type Half = Secret<[u8; SEED_BYTES]>;
@@ -34,7 +32,7 @@ pub(super) struct Pair {
 }
 
 impl SetUps {
-    /// [T1] half of a seed for each peer, a request for each higher one.
+    /// [T1] half of a seed for each peer, a request for those towards which the party is the initiator.
     pub(super) fn begin(
         ctx: &SessionContext,
         me: PartyId,
@@ -54,17 +52,17 @@ impl SetUps {
             let sent = Secret::new(*half.expose());
             set_ups.halves.insert(peer, half);
             let mut transfer = Vec::new();
-            if me < peer {
-                let (initiator, request) = Initiator::begin(&binding(ctx, me, peer), rng);
+            if initiates(ctx, me, peer) {
+                let (initiator, request) = Initiator::begin(&set_up_binding(ctx, me, peer), rng);
                 set_ups.initiators.insert(peer, initiator);
                 transfer = request;
             }
-            requests.insert(peer, Request { half: sent, transfer });
+            requests.insert(peer, Request { half: sent, transfer: Asked::Bytes(transfer) });
         }
         (set_ups, requests)
     }
 
-    /// [T2] answers the requests of lower parties.
+    /// [T2] answers requests.
     pub(super) fn respond(
         &mut self,
         ctx: &SessionContext,
@@ -77,10 +75,9 @@ impl SetUps {
             let seed = if self.me < peer { [own, half] } else { [half, own] };
             self.halves.insert(peer, joined(ctx, self.me.min(peer), self.me.max(peer), &seed));
             let mut answer = Vec::new();
-            if peer < self.me {
-                let request = transfer.as_slice().try_into().map_err(|_| Fault::internal())?;
-                let (responder, response) = Responder::answer(&binding(ctx, peer, self.me), request, rng)
-                    .map_err(|error| pair_fault(error, peer))?;
+            if let Asked::Points(request) = transfer {
+                let (responder, response) =
+                    Responder::respond(&set_up_binding(ctx, peer, self.me), &request, rng);
                 self.responders.insert(peer, responder);
                 answer = response;
             }
@@ -89,7 +86,7 @@ impl SetUps {
         Ok(responses)
     }
 
-    /// [T3] checks the responses of higher parties; for the initiator both directions stand from here on.
+    /// [T3] checks responses; for the initiator both directions stand from here on.
     pub(super) fn correct(
         &mut self,
         ctx: &SessionContext,
@@ -111,7 +108,7 @@ impl SetUps {
         Ok(corrections)
     }
 
-    /// [T4.1] checks the corrections of lower parties, and has all pairs.
+    /// [T4.1] checks corrections, and has all pairs.
     pub(super) fn complete(
         mut self,
         ctx: &SessionContext,
@@ -154,13 +151,16 @@ fn pair(ctx: &SessionContext, tag: engine::Tag, lower: PartyId, higher: PartyId)
     transcript
 }
 
-fn binding(ctx: &SessionContext, lower: PartyId, higher: PartyId) -> [u8; 32] {
-    pair(ctx, tags::PAIR, lower, higher).digest()
+/// The digest that the transfers of a pair are bound to.
+fn set_up_binding(ctx: &SessionContext, initiator: PartyId, responder: PartyId) -> [u8; 32] {
+    let mut transcript = ctx.transcript().fork(tags::PAIR, initiator);
+    transcript.append_u64("responder", u64::from(responder.get()));
+    transcript.digest()
 }
 
 /// The seed of a pair: secret while one of the halves is, the lower party's first.
 fn joined(ctx: &SessionContext, lower: PartyId, higher: PartyId, halves: &[Half; 2]) -> Half {
-    let mut transcript = pair(ctx, tags::PAIR, lower, higher);
+    let mut transcript = pair(ctx, tags::SEED, lower, higher);
     for half in halves {
         transcript.append("half", half.expose());
     }

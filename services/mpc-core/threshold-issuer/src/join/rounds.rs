@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use engine::wire::Writer;
-use engine::{AbortCause, Fault, Inbox, Next, Outbox, PartyId, Secret, SessionContext, Tag};
+use engine::{AbortCause, Fault, Inbox, Outbox, PartyId, Secret, SessionContext, Tag};
 use group_signatures::complete;
 use primitives::bls12_381::{G1, SCALAR_BYTES, Scalar};
 use primitives::declassify::published;
@@ -15,7 +15,7 @@ use super::messages::{
     Answer, ByPeer, Correction, Multiply, Parts, Request, Response, Sample, post, read_each,
 };
 use super::pair::{Pair, SetUps, pair_fault};
-use super::{Join, JoinOutput, Setting};
+use super::terms::{JoinOutput, Setting};
 use crate::multiply::{self, Bob};
 use crate::tags;
 
@@ -24,6 +24,15 @@ pub struct SettingUp {
     setting: Setting,
     set_ups: SetUps,
     round: u8,
+}
+
+/// Where a round of the set-up leads. There is one at a time, so its size is no matter.
+#[allow(clippy::large_enum_variant, reason = "both are boxed by the caller")]
+pub enum SetUp {
+    /// To the next one.
+    GoesOn(SettingUp),
+    /// To the multiplications.
+    Done(Sampled),
 }
 
 /// State of round 4.
@@ -64,7 +73,7 @@ impl SettingUp {
         ctx: &SessionContext,
         inbox: &Inbox,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Join>, Fault> {
+    ) -> Result<(SetUp, Outbox), Fault> {
         // With everything that came, so that a party that runs twice answers other messages with other randomness.
         let heard = heard(inbox);
         let mut hedged = self.setting.hedged(ctx, tags::PAIR_RANDOMNESS, &heard, rng);
@@ -73,11 +82,12 @@ impl SettingUp {
             2 => post(self.set_ups.correct(ctx, read_each::<Response>(ctx, inbox)?, &mut hedged)?),
             _ => {
                 let pairs = self.set_ups.complete(ctx, read_each::<Correction>(ctx, inbox)?)?;
-                return Sampled::begin(ctx, self.setting, pairs, rng);
+                let (state, outbox) = Sampled::begin(ctx, self.setting, pairs, rng)?;
+                return Ok((SetUp::Done(state), outbox));
             }
         };
         self.round += 1;
-        Ok(Next::Round(Join::SettingUp(Box::new(self)), outbox))
+        Ok((SetUp::GoesOn(self), outbox))
     }
 }
 
@@ -88,7 +98,7 @@ impl Sampled {
         setting: Setting,
         pairs: BTreeMap<PartyId, Pair>,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Join>, Fault> {
+    ) -> Result<(Self, Outbox), Fault> {
         let mut hedged = setting.hedged(ctx, tags::SAMPLE_RANDOMNESS, &[], rng);
         let (mut bobs, mut bodies) = (BTreeMap::new(), BTreeMap::new());
         for (peer, pair) in &pairs {
@@ -98,7 +108,7 @@ impl Sampled {
             bobs.insert(*peer, bob);
             bodies.insert(*peer, Sample { message });
         }
-        Ok(Next::Round(Join::Sampled(Box::new(Self { setting, pairs, bobs })), post(bodies)))
+        Ok((Self { setting, pairs, bobs }, post(bodies)))
     }
 
     /// [T5] multiplies with each peer. The set-ups of the pairs end here.
@@ -107,7 +117,7 @@ impl Sampled {
         ctx: &SessionContext,
         inbox: &Inbox,
         rng: &mut dyn CryptoRng,
-    ) -> Result<Next<Join>, Fault> {
+    ) -> Result<(Multiplied, Outbox), Fault> {
         let Self { setting, pairs, bobs } = self;
         let samples: ByPeer<Sample> = read_each(ctx, inbox)?;
         // [T5.1] the own share with its shares of zero.
@@ -145,13 +155,13 @@ impl Sampled {
             bodies.insert(*peer, body);
         }
         let state = Multiplied { setting, share, mask, zero_points, bobs, products };
-        Ok(Next::Round(Join::Multiplied(Box::new(state)), post(bodies)))
+        Ok((state, post(bodies)))
     }
 }
 
 impl Multiplied {
     /// [T6] checks everything, and gives the member its parts.
-    pub(super) fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Next<Join>, Fault> {
+    pub(super) fn advance(self, ctx: &SessionContext, inbox: &Inbox) -> Result<(Waiting, Outbox), Fault> {
         let Self { setting, share, mask, zero_points, mut bobs, products } = self;
         let shown: ByPeer<Multiply> = read_each(ctx, inbox)?;
         // [T6.1] what each party multiplies follows from its verification share, or from the member's point.
@@ -185,13 +195,13 @@ impl Multiplied {
             bodies.insert(setting.member, Answer { parts: Some(parts) });
             None
         };
-        Ok(Next::Round(Join::Waiting(Box::new(Waiting { setting, own })), post(bodies)))
+        Ok((Waiting { setting, own }, post(bodies)))
     }
 }
 
 impl Waiting {
     /// [T7] the member's credential, accepted if it verifies by pairing.
-    pub(super) fn finish(self, ctx: &SessionContext, inbox: &Inbox) -> Result<Next<Join>, Fault> {
+    pub(super) fn finish(self, ctx: &SessionContext, inbox: &Inbox) -> Result<JoinOutput, Fault> {
         let Self { setting: Setting { me, member, group, secret, .. }, own } = self;
         let answers: ByPeer<Answer> = read_each(ctx, inbox)?;
         // The member has nothing to answer, and an issuer something for the member alone.
@@ -199,7 +209,7 @@ impl Waiting {
         {
             return Err(Fault::evident(AbortCause::InvalidSignature, vec![*sender]));
         }
-        let (Some(own), Some(secret)) = (own, secret) else { return Ok(Next::Done(JoinOutput::Answered)) };
+        let (Some(own), Some(secret)) = (own, secret) else { return Ok(JoinOutput::Answered) };
         // [T7.1] sums of the points and of the shares.
         let Parts { mut mask_point, mut masked_key } = own;
         for parts in answers.into_values().filter_map(|answer| answer.parts) {
@@ -211,7 +221,7 @@ impl Waiting {
         let inverse = Secret::new(masked_key.expose().inverse());
         let credential = mask_point.times_secret(&inverse);
         match complete(&group, secret, credential) {
-            Ok(key) => Ok(Next::Done(JoinOutput::Joined(Box::new(key)))),
+            Ok(key) => Ok(JoinOutput::Joined(Box::new(key))),
             Err(_) => Err(Fault::suspected(AbortCause::InvalidSignature, ctx.peers().iter().collect())),
         }
     }

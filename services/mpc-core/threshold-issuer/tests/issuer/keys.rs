@@ -214,8 +214,8 @@ fn every_altered_field_of_a_publication_is_refused() {
     let (opener, [first, second]) = publishing();
     let generator = G1::generator().to_compressed();
     let generator_in_g2 = G2::generator().to_compressed();
-    let rows: Vec<(&str, u8, usize, Vec<u8>, AbortCause, &[u32])> = vec![
-        ("commitment", 1, 0, vec![1; 32], AbortCause::BroadcastMismatch, &[]),
+    let rows = [
+        ("commitment", 1u8, 0, vec![1; 32], AbortCause::BroadcastMismatch, [].as_slice()),
         ("commitments", 2, 0, vec![1; 32], AbortCause::BroadcastMismatch, &[]),
         ("salt", 2, 32, vec![1; 32], AbortCause::WrongOpening, CULPRIT),
         ("nonce point", 2, 64, generator.to_vec(), AbortCause::WrongOpening, CULPRIT),

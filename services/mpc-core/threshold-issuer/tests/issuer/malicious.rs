@@ -36,18 +36,22 @@ struct Way {
     member: u32,
     from: u32,
     to: u32,
+    /// Whether the sender is the initiator of the pair.
+    asks: bool,
 }
 
-/// Issuers 11 and 12; a member with a higher number answers requests, one with a lower number makes them.
-const WAYS: [Way; 8] = [
-    Way { member: ABOVE, from: 11, to: 12 },
-    Way { member: ABOVE, from: 12, to: 11 },
-    Way { member: ABOVE, from: 11, to: ABOVE },
-    Way { member: ABOVE, from: ABOVE, to: 11 },
-    Way { member: BELOW, from: 11, to: BELOW },
-    Way { member: BELOW, from: BELOW, to: 11 },
-    Way { member: BELOW, from: 12, to: BELOW },
-    Way { member: BELOW, from: BELOW, to: 12 },
+const fn way(member: u32, from: u32, to: u32, asks: bool) -> Way {
+    Way { member, from, to, asks }
+}
+
+/// Issuers 11 and 12; each party asks the one that follows it, and the last one the first.
+const WAYS: [Way; 6] = [
+    way(ABOVE, 11, 12, true),
+    way(ABOVE, 12, 11, false),
+    way(ABOVE, 11, ABOVE, false),
+    way(ABOVE, ABOVE, 11, true),
+    way(BELOW, 11, BELOW, false),
+    way(BELOW, BELOW, 11, true),
 ];
 
 /// A join in which `change` is made to the message of one round on one way. The liar does not say what it finds itself.
@@ -107,8 +111,8 @@ fn row(name: &'static str, round: u8, change: Change, cause: AbortCause) -> Row 
     Row { name, round, change, cause }
 }
 
-/// The rows of one way. `up` is whether the sender has the lower number.
-fn rows(up: bool) -> Vec<Row> {
+/// The rows of one way.
+fn rows(asks: bool) -> Vec<Row> {
     use AbortCause::{
         InconsistentShares, InvalidPoint, InvalidScalar, MalformedBody, TransferCheckFailed, WrongProduct,
     };
@@ -122,7 +126,7 @@ fn rows(up: bool) -> Vec<Row> {
         rows.push(row("too short", round, short(), MalformedBody));
         rows.push(row("empty", round, empty(), MalformedBody));
     }
-    if up {
+    if asks {
         rows.push(row("request: no point", 1, put(SEED + LENGTH, vec![0xff; 32]), InvalidPoint));
         let last = SEED + LENGTH + REQUEST_BYTES - 32;
         rows.push(row("request: last is no point", 1, put(last, vec![0xff; 32]), InvalidPoint));
@@ -189,7 +193,7 @@ fn ristretto() -> Vec<u8> {
 fn every_altered_field_convicts_its_sender() {
     let mut session = 1000;
     for way in WAYS {
-        for Row { name, round, change, cause } in rows(way.from < way.to) {
+        for Row { name, round, change, cause } in rows(way.asks) {
             session += 1;
             let mut outcomes = altered(way, round, session, &change);
             let joined = key_of(&mut outcomes, way.member).is_some();
@@ -201,8 +205,13 @@ fn every_altered_field_convicts_its_sender() {
                 assert!(victim.done.is_none() && victim.aborts.is_empty(), "{way:?}, round {round}");
                 continue;
             }
-            let said = verdict(&outcomes, way.to);
-            assert_eq!(said, Some((cause, vec![party(way.from)])), "{way:?}, round {round}: {name}");
+            let abort = victim.abort().unwrap_or_else(|| panic!("{way:?}, round {round}: {name}"));
+            let liar = party(way.from);
+            assert_eq!(abort.cause, cause, "{way:?}, round {round}: {name}");
+            // The third party sees two who show different shares of zero, and may say so first.
+            let found = outcomes[&abort.reporter].abort().unwrap();
+            let told = round == 1 && abort.culprits.is_empty() && found.suspects.contains(&liar);
+            assert!(abort.culprits == [liar] || told, "{way:?}, round {round}: {name}: {abort}");
         }
     }
 }
@@ -212,9 +221,9 @@ fn every_altered_field_convicts_its_sender() {
 #[test]
 fn another_share_of_zero_is_found() {
     for (way, own) in [
-        (Way { member: ABOVE, from: 12, to: 11 }, 0),
-        (Way { member: ABOVE, from: ABOVE, to: 12 }, POINT),
-        (Way { member: ABOVE, from: 11, to: ABOVE }, POINT),
+        (way(ABOVE, 12, 11, false), 0),
+        (way(ABOVE, ABOVE, 12, false), POINT),
+        (way(ABOVE, 11, ABOVE, false), POINT),
     ] {
         let generator = G1::generator().to_compressed().to_vec();
         let outcomes = altered(way, 5, 2000, &put(own, generator.clone()));
@@ -294,7 +303,7 @@ fn messages_of_another_session_are_refused() {
             let said = verdict(&outcomes, way.to);
             match round {
                 // The liar asked with another request, finds that the answer does not fit, and says no more.
-                1 if way.from < way.to => {}
+                1 if way.asks => {}
                 1 => assert_eq!(said, Some((AbortCause::InconsistentShares, vec![party(way.from)]))),
                 // A wrong share of zero would show first, were the check of the message not before it.
                 5 => assert_eq!(said, Some((AbortCause::InconsistentShares, vec![party(way.from)]))),
@@ -364,7 +373,7 @@ fn convicted(outcomes: &Outcomes, culprit: u32, by: &[u32]) {
 fn an_aborted_join_can_be_repeated() {
     let installation = Installation::usual();
     let own = secret(6000);
-    let way = Way { member: ABOVE, from: 11, to: ABOVE };
+    let way = way(ABOVE, 11, ABOVE, false);
     let spoilt = altered(way, 4, 6000, &flip(vec![0]));
     assert!(spoilt.values().all(|outcome| outcome.done.is_none()));
     let mut outcomes = installation.join(&[12, 13], (ABOVE, &own), 6001, Faults::default());
