@@ -99,7 +99,8 @@ impl Issuers {
         weights.is_some_and(|weights| G1::combination(&points, &weights) == self.public_key)
     }
 
-    /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from one issuer and checks
+    /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from
+    /// one issuer and checks
     /// them against g1^{sk_m} of the group.
     fn consistent(&self) -> bool {
         let parties: Vec<PartyId> = self.parties().iter().collect();

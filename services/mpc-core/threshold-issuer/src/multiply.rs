@@ -10,7 +10,7 @@
 //! | Symbol | Here | Value |
 //! |---|---|---|
 //! | κ | bits of a scalar | 255 |
-//! | ξ | [`EXTENDED`] | 416 = κ + 2·80 + 1 choice bits: b stays uniform to 2^-80 whatever Alice learns by guessing bits |
+//! | ξ | [`EXTENDED`] | 416 = κ + 2·80 + 1 choice bits: b stays uniform to 2^-80 if Alice guesses bits of it |
 //! | ℓ | columns of products | 1 |
 //! | ρ | columns of checks | 1: a false answer passes with probability 2^-254 for each query of the hash |
 //!

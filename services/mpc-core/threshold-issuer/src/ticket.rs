@@ -109,7 +109,7 @@ impl Asked<'_> {
 }
 
 impl Reservation {
-    /// [U1] binds a ticket to its first application: the same one gets the same answer ever after, and another one none.
+    /// [U1] binds a ticket to its first application: the same one gets the same answer ever after, another one none.
     pub fn make(
         group: &GroupPublic,
         invitation: &Invitation,
@@ -160,8 +160,8 @@ impl Reservation {
         Ok(PartShare { element, challenge, response })
     }
 
-    /// [U4] the member's record, to be stored as durably: the point follows from the part and is signed by the identity;
-    /// refused if it is the identity element, registered, or the negative of X_m.
+    /// [U4] the member's record, to be stored as durably: the point follows from the part and is signed by the identity.
+    /// Refused if it is the identity element, registered, or the negative of X_m.
     pub fn register(
         &self,
         group: &GroupPublic,
