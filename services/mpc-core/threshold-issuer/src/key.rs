@@ -100,8 +100,7 @@ impl Issuers {
     }
 
     /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from
-    /// one issuer and checks
-    /// them against g1^{sk_m} of the group.
+    /// one issuer and checks them against g1^{sk_m} of the group.
     fn consistent(&self) -> bool {
         let parties: Vec<PartyId> = self.parties().iter().collect();
         let Some((first, others)) = parties.split_at_checked(self.threshold.get()) else { return false };
