@@ -160,8 +160,8 @@ impl Reservation {
         Ok(PartShare { element, challenge, response })
     }
 
-    /// [U4] the member's record, to be stored as durably: the point follows from the part and is signed by the identity.
-    /// Refused if it is the identity element, registered, or the negative of X_m.
+    /// [U4] the member's record, to be stored as durably: the point follows from the part and the identity has signed
+    /// it. Refused if it is the identity element, registered, or the negative of X_m.
     pub fn register(
         &self,
         group: &GroupPublic,

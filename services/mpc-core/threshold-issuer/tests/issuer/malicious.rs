@@ -236,8 +236,8 @@ fn another_share_of_zero_is_found() {
     }
 }
 
-/// Faults that show only in the sum: a wrong mask towards one party, and the issuers' parts of the answer. The member has
-/// no key, and one of the issuers has done it.
+/// Faults that show only in the sum: a wrong mask towards one party, and the issuers' parts of the answer. The member
+/// has no key, and one of the issuers has done it.
 #[test]
 fn wrong_masks_and_answers_give_no_key() {
     let generator = || G1::generator().to_compressed().to_vec();
