@@ -127,6 +127,7 @@ bench-circuits: ## measure garbling and authenticated garbling against bare AES;
 
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
 	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
+	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p threshold-issuer --bench threshold -- $(RUNS)
 
 bench-fairness: build ## measure what a greedy requester costs another, in processes, beside the bar; DURATION=30
 	@$(JAVA) io.coterie.acceptance.bench.Fairness $(or $(DURATION),30)

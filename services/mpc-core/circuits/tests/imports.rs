@@ -10,8 +10,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 7] =
-    ["circuits", "group-signatures", "paillier-issuer", "sim", "bench-core", "bench-dkls23", "constant-time"];
+const CRATES: [&str; 8] = [
+    "circuits",
+    "group-signatures",
+    "paillier-issuer",
+    "threshold-issuer",
+    "sim",
+    "bench-core",
+    "bench-dkls23",
+    "constant-time",
+];
 /// Lines of a file, at most.
 const LONGEST: usize = 550;
 

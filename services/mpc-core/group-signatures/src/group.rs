@@ -51,6 +51,38 @@ impl IssuingKey {
     }
 }
 
+/// The public data of a group whose issuing key is shared, before its holders have proven that they know it.
+pub struct GroupDraft {
+    opener: AttestedKey,
+    issuer: G1,
+    issuer_in_g2: G2,
+    digest: [u8; 32],
+}
+
+impl GroupDraft {
+    /// [D3] refused unless both points have one logarithm.
+    pub fn new(opener: AttestedKey, issuer: G1, issuer_in_g2: G2) -> Result<Self, GroupError> {
+        check_points(&issuer, &issuer_in_g2)?;
+        let digest = digest(&opener.digest, &issuer, &issuer_in_g2);
+        Ok(Self { opener, issuer, issuer_in_g2, digest })
+    }
+
+    /// The challenge of the proof for the joint commitment of the holders.
+    pub fn challenge(&self, commitment: &G1) -> Scalar {
+        KnowledgeProof::challenge(proof_transcript(&self.digest), &self.issuer, commitment)
+    }
+
+    /// The group, with the joint response: nonce + challenge * sk_m.
+    pub fn prove(self, challenge: Scalar, response: Scalar) -> Result<GroupPublic, GroupError> {
+        let Self { opener, issuer, issuer_in_g2, digest } = self;
+        let proof = KnowledgeProof { challenge, response };
+        if !proof.verify(proof_transcript(&digest), &issuer) {
+            return Err(GroupError::Proof);
+        }
+        Ok(GroupPublic { opener, issuer, issuer_in_g2, proof, digest })
+    }
+}
+
 /// The public data of one epoch of a group. Checked when decoded.
 pub struct GroupPublic {
     opener: AttestedKey,
@@ -157,9 +189,7 @@ impl GroupPublic {
         }
         let proof = KnowledgeProof::decode(&mut reader)?;
         reader.finish()?;
-        if !pairings_are_equal((&issuer, &G2::generator()), (&G1::generator(), &issuer_in_g2)) {
-            return Err(GroupError::DifferentKeys);
-        }
+        check_points(&issuer, &issuer_in_g2)?;
         let opener = OpenerKey::new(openers, &shares)?.attested(id, &attestations)?;
         let digest = digest(&opener.digest, &issuer, &issuer_in_g2);
         if !proof.verify(proof_transcript(&digest), &issuer) {
@@ -179,6 +209,17 @@ impl GroupPublic {
         }
         Ok(())
     }
+}
+
+/// Whether the points of the issuing key have one logarithm.
+fn check_points(issuer: &G1, issuer_in_g2: &G2) -> Result<(), GroupError> {
+    if issuer.is_identity() {
+        return Err(GroupError::Malformed);
+    }
+    if !pairings_are_equal((issuer, &G2::generator()), (&G1::generator(), issuer_in_g2)) {
+        return Err(GroupError::DifferentKeys);
+    }
+    Ok(())
 }
 
 fn digest(opener: &[u8; 32], issuer: &G1, issuer_in_g2: &G2) -> [u8; 32] {

@@ -20,12 +20,12 @@ pub use approval::{
     APPROVAL_BYTES, Approval, ApprovalError, ApprovalTag, CountError, Decision, REQUEST_BYTES, Request, count,
 };
 pub use error::{GroupError, OpenerError};
-pub use group::{GroupPublic, IssuingKey};
+pub use group::{GroupDraft, GroupPublic, IssuingKey};
 pub use group_id::{GroupId, MAX_GROUP_BYTES};
 pub use member::{CredentialError, MemberKey, complete};
 pub use opener::{AttestedKey, MAX_OPENERS, OpenerKey, Openers};
 pub use opening::{OPENING_SHARE_BYTES, OpeningError, OpeningShare, open};
 pub use registration::{
     Acceptance, Answer, Applicant, Application, Attempt, Candidate, Invitation, MAX_ATTEMPTS, MAX_MEMBERS,
-    Register, RegistrarKey, RegistrationError, TICKET_BYTES, Ticket,
+    Register, Registrar, RegistrarKey, RegistrationError, TICKET_BYTES, Ticket,
 };

@@ -149,11 +149,24 @@ impl OpenerKey {
 }
 
 /// An opener's key that every opener has signed for one group and epoch.
+#[derive(Clone)]
 pub struct AttestedKey {
     pub(crate) group: GroupId,
     pub(crate) key: OpenerKey,
     pub(crate) attestations: BTreeMap<PartyId, [u8; SIGNATURE_BYTES]>,
     pub(crate) digest: [u8; 32],
+}
+
+impl AttestedKey {
+    /// Name and epoch of the group.
+    pub fn group(&self) -> &GroupId {
+        &self.group
+    }
+
+    /// Hash of what the openers have signed.
+    pub fn digest(&self) -> &[u8; 32] {
+        &self.digest
+    }
 }
 
 /// A statement begins with its tag, so that no other statement of the same key is taken for it.

@@ -111,22 +111,36 @@ impl RegistrarKey {
     pub fn bytes(&self) -> &Secret<[u8; 32]> {
         &self.0
     }
+}
 
-    /// b.
+/// Where the issuer's part of a member's secret comes from. It is the same for the same application ever after, and
+/// nobody but the issuer, or enough of several, can tell it before the answer.
+pub trait Registrar {
+    /// b. `None` if this is not the registrar of the group, ticket and application.
     fn part(
         &self,
-        group: &[u8; 32],
+        group: &GroupPublic,
         ticket: &[u8; TICKET_BYTES],
         identity: &[u8; EVIDENCE_KEY_BYTES],
         application: &[u8; G1_COMPRESSED_BYTES],
-    ) -> Scalar {
+    ) -> Option<Scalar>;
+}
+
+impl Registrar for RegistrarKey {
+    fn part(
+        &self,
+        group: &GroupPublic,
+        ticket: &[u8; TICKET_BYTES],
+        identity: &[u8; EVIDENCE_KEY_BYTES],
+        application: &[u8; G1_COMPRESSED_BYTES],
+    ) -> Option<Scalar> {
         let mut transcript = Transcript::new(tags::ISSUER_PART);
         transcript.append("key", self.0.expose());
-        transcript.append("group", group);
+        transcript.append("group", group.digest());
         transcript.append("ticket", ticket);
         transcript.append("identity", identity);
         transcript.append("application", application);
-        Scalar::from_wide(&Zeroizing::new(transcript.wide()))
+        Some(Scalar::from_wide(&Zeroizing::new(transcript.wide())))
     }
 }
 
@@ -249,6 +263,24 @@ impl Applicant {
 }
 
 impl Application {
+    /// g1^a.
+    pub fn point(&self) -> &G1 {
+        &self.point
+    }
+
+    /// [R2] whether the invited identity has signed it, and knows a.
+    pub fn verify(&self, group: &GroupPublic, invitation: &Invitation) -> Result<(), RegistrationError> {
+        let Invitation { ticket, identity } = invitation;
+        let said = statement(tags::APPLICATION_SIGNATURE, group.digest(), ticket, &self.point);
+        if !identity.verify_statement(&said, &self.signature) {
+            return Err(RegistrationError::Identity);
+        }
+        if !self.proof.verify(proof_transcript(group.digest(), ticket), &self.point) {
+            return Err(RegistrationError::Proof);
+        }
+        Ok(())
+    }
+
     /// Point, proof, signature.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();

@@ -12,32 +12,36 @@ use crate::tags;
 
 /// Schnorr's proof of knowledge of the logarithm of one point.
 pub(crate) struct KnowledgeProof {
-    challenge: Scalar,
-    response: Scalar,
+    pub(crate) challenge: Scalar,
+    pub(crate) response: Scalar,
 }
 
 impl KnowledgeProof {
     /// `transcript` holds everything the proof is bound to.
     pub(crate) fn prove(
-        mut transcript: Transcript,
+        transcript: Transcript,
         point: &G1,
         secret: &Secret<Scalar>,
         rng: &mut dyn CryptoRng,
     ) -> Self {
-        transcript.append("point", &point.to_compressed());
-        let nonce = drawn(tags::KNOWLEDGE_NONCE, secret, &transcript.clone().digest(), rng);
-        transcript.append("commitment", &G1::mul_generator(&nonce).to_uncompressed());
-        let challenge = Scalar::from_wide(&transcript.wide());
+        let mut known = transcript.clone();
+        known.append("point", &point.to_compressed());
+        let nonce = drawn(tags::KNOWLEDGE_NONCE, secret, &known.digest(), rng);
+        let challenge = Self::challenge(transcript, point, &G1::mul_generator(&nonce));
         let response = nonce.expose().add(&challenge.mul(secret.expose()));
         Self { challenge, response }
     }
 
-    pub(crate) fn verify(&self, mut transcript: Transcript, point: &G1) -> bool {
-        let negative = Scalar::zero().sub(&self.challenge);
-        let commitment = G1::combination(&[G1::generator(), *point], &[self.response.copy(), negative]);
+    pub(crate) fn challenge(mut transcript: Transcript, point: &G1, commitment: &G1) -> Scalar {
         transcript.append("point", &point.to_compressed());
         transcript.append("commitment", &commitment.to_uncompressed());
-        Scalar::from_wide(&transcript.wide()).to_bytes() == self.challenge.to_bytes()
+        Scalar::from_wide(&transcript.wide())
+    }
+
+    pub(crate) fn verify(&self, transcript: Transcript, point: &G1) -> bool {
+        let negative = Scalar::zero().sub(&self.challenge);
+        let commitment = G1::combination(&[G1::generator(), *point], &[self.response.copy(), negative]);
+        Self::challenge(transcript, point, &commitment).to_bytes() == self.challenge.to_bytes()
     }
 
     pub(crate) fn encode(&self, writer: &mut Writer) {

@@ -5,12 +5,11 @@ use engine::{EVIDENCE_KEY_BYTES, EvidencePublicKey, SIGNATURE_BYTES};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES};
 
 use super::{
-    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, RegistrarKey,
-    RegistrationError, TICKET_BYTES, proof_transcript, statement,
+    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, Registrar,
+    RegistrationError, TICKET_BYTES,
 };
 use crate::group::GroupPublic;
 use crate::sigma::{read_point, read_scalar};
-use crate::tags;
 
 /// The issuer's records of one epoch of a group. Looking up and storing what [`Ticket::bind`] returns are one
 /// transaction.
@@ -45,16 +44,10 @@ impl Ticket {
         invitation: &Invitation,
         register: &dyn Register,
         application: &Application,
-        registrar: &RegistrarKey,
+        registrar: &dyn Registrar,
     ) -> Result<Ticket, RegistrationError> {
         let Invitation { ticket, identity } = invitation;
-        let said = statement(tags::APPLICATION_SIGNATURE, group.digest(), ticket, &application.point);
-        if !identity.verify_statement(&said, &application.signature) {
-            return Err(RegistrationError::Identity);
-        }
-        if !application.proof.verify(proof_transcript(group.digest(), ticket), &application.point) {
-            return Err(RegistrationError::Proof);
-        }
+        application.verify(group, invitation)?;
         let point = application.point.to_compressed();
         if let Some(bound) = register.ticket(ticket) {
             if bound.application != point || bound.identity != *identity.as_bytes() {
@@ -69,7 +62,9 @@ impl Ticket {
         if register.members() >= MAX_MEMBERS {
             return Err(RegistrationError::GroupFull);
         }
-        let part = registrar.part(group.digest(), ticket, identity.as_bytes(), &point);
+        let part = registrar
+            .part(group, ticket, identity.as_bytes(), &point)
+            .ok_or(RegistrationError::WrongAnswer)?;
         let member = application.point.plus(&G1::generator().times_public(&part));
         // The second: a secret that is the negative of the issuing key has no signature.
         if member.is_identity() || member.plus(group.issuer()).is_identity() || register.has_point(&member) {
@@ -105,23 +100,36 @@ impl Ticket {
     pub fn begin_attempt(
         &mut self,
         group: &GroupPublic,
-        registrar: &RegistrarKey,
+        registrar: &dyn Registrar,
+    ) -> Result<Attempt, RegistrationError> {
+        self.begin_attempt_numbered(group, registrar, self.attempts.saturating_add(1))
+    }
+
+    /// [R5] the same for the run with this number, where several issuers count: it is above those of all runs that this
+    /// one has counted, some of which others may have had alone.
+    pub fn begin_attempt_numbered(
+        &mut self,
+        group: &GroupPublic,
+        registrar: &dyn Registrar,
+        number: u8,
     ) -> Result<Attempt, RegistrationError> {
         self.check(group, registrar)?;
         let acceptance = self.acceptance().ok_or(RegistrationError::NotAccepted)?;
         if !self.is_accepted_by(group, &acceptance)? {
             return Err(RegistrationError::NotAccepted);
         }
-        if self.attempts >= MAX_ATTEMPTS {
+        if number <= self.attempts || number > MAX_ATTEMPTS {
             return Err(RegistrationError::AttemptsSpent);
         }
-        self.attempts += 1;
+        self.attempts = number;
         let member = self.member()?;
         Ok(Attempt { group: *group.digest(), ticket: self.ticket, number: self.attempts, member })
     }
 
-    fn check(&self, group: &GroupPublic, registrar: &RegistrarKey) -> Result<(), RegistrationError> {
-        let part = registrar.part(group.digest(), &self.ticket, &self.identity, &self.application);
+    fn check(&self, group: &GroupPublic, registrar: &dyn Registrar) -> Result<(), RegistrationError> {
+        let part = registrar
+            .part(group, &self.ticket, &self.identity, &self.application)
+            .ok_or(RegistrationError::WrongRecord)?;
         let application = G1::from_compressed(&self.application).ok_or(RegistrationError::WrongRecord)?;
         let member = application.plus(&G1::generator().times_public(&part));
         let same = part.to_bytes() == self.part && member.to_compressed() == self.member;

@@ -1,0 +1,215 @@
+//! The join by several issuers, measured: processor time and bytes of an issuer and of the member, with the signatures
+//! and the sealing of messages.
+//!
+//! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
+//! `build/bench/results.csv`. `ratio` is the median over that of the floor in the same run: one multiplication in G1 by
+//! blst. One argument: the number of runs, 20 by default.
+
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "a bench fails by panicking"
+)]
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use engine::session::{Progress, Session, Step};
+use engine::{Envelope, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use group_signatures::forge::{Custody, attempt};
+use group_signatures::{GroupDraft, GroupPublic};
+use primitives::bls12_381::{G1, G2, Scalar};
+use rand_chacha::ChaCha20Rng;
+use rand_core::{Rng, SeedableRng};
+use rustix::time::{ClockId, clock_gettime};
+use threshold_issuer::key::forge::deal;
+use threshold_issuer::{IssuerShare, Issuers, Join, JoinInput, JoinOutput, JoinTerms};
+
+const DEFAULT_RUNS: usize = 20;
+const SHAPES: [(u32, u32); 3] = [(2, 3), (3, 5), (5, 9)];
+const MEMBER: u32 = 100;
+
+/// Processor time of this thread, so that other work on the machine disturbs a measurement as little as possible.
+fn processor_time() -> Duration {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap())
+}
+
+/// Milliseconds of `what`.
+fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
+    let start = processor_time();
+    let value = std::hint::black_box(what());
+    (value, (processor_time() - start).as_secs_f64() * 1e3)
+}
+
+/// The median, after it was printed.
+fn print(shape: &str, phase: &str, mut times_ms: Vec<f64>, floor: f64) -> f64 {
+    times_ms.sort_by(f64::total_cmp);
+    let at = |share: usize| times_ms[(times_ms.len() - 1) * share / 100];
+    let (median, p95, runs) = (at(50), at(95), times_ms.len());
+    println!("core,wbb,{shape},threshold,{phase},time,ms,{median:.3},{p95:.3},{runs}");
+    if floor > 0.0 {
+        println!("core,wbb,{shape},threshold,{phase},ratio,floors,{:.2},,{runs}", median / floor);
+    }
+    median
+}
+
+fn main() {
+    let runs = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(DEFAULT_RUNS);
+    let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() & u128::from(u64::MAX);
+    let mut rng = ChaCha20Rng::seed_from_u64(u64::try_from(now).unwrap());
+    println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
+    let base = G1::hash(b"floor", b"bench");
+    let scalar = Secret::new(Scalar::random(&mut rng));
+    let floors = (0..runs * 10).map(|_| timed(|| base.times_secret(&scalar)).1).collect();
+    let floor = print("1,1", "floor", floors, 0.0);
+    for (threshold, count) in SHAPES {
+        let issuing = Issuing::new(threshold, count, &mut rng);
+        let shape = format!("{threshold},{count}");
+        let mut sides = [const { Vec::new() }; 2];
+        let mut sent = [0; 2];
+        for run in 0..=runs {
+            let [issuer, member] = issuing.join(&mut rng);
+            sent = [issuer.1, member.1];
+            if run > 0 {
+                sides[0].push(issuer.0);
+                sides[1].push(member.0);
+            }
+        }
+        for ((phase, times_ms), bytes) in ["join_issuer", "join_member"].into_iter().zip(sides).zip(sent) {
+            print(&shape, phase, times_ms, floor);
+            println!("core,wbb,{shape},threshold,{phase},bytes_sent,B,{bytes},,1");
+        }
+    }
+}
+
+/// Issuers of one group, of whom the first take part.
+struct Issuing {
+    group: Arc<GroupPublic>,
+    issuers: Arc<Issuers>,
+    shares: Vec<Arc<IssuerShare>>,
+}
+
+/// Milliseconds, bytes sent.
+type Cost = (f64, usize);
+
+impl Issuing {
+    fn new(threshold: u32, count: u32, rng: &mut ChaCha20Rng) -> Self {
+        let custody = Custody::new(1, 1, rng).unwrap();
+        let opener = custody.attested("bench", 1).unwrap();
+        let parties: Vec<PartyId> = (1..=count).map(|number| PartyId::new(number).unwrap()).collect();
+        let (shares, key) = deal(&opener, Threshold::new(threshold).unwrap(), &parties, rng);
+        let draft = GroupDraft::new(opener, G1::mul_generator(&key), G2::mul_generator(&key)).unwrap();
+        let nonce = Secret::new(Scalar::random(rng));
+        let challenge = draft.challenge(&G1::mul_generator(&nonce));
+        let response = nonce.expose().add(&challenge.mul(key.expose()));
+        let group = Arc::new(draft.prove(challenge, response).unwrap());
+        let issuers = Arc::new(shares[0].issuers().clone());
+        Self { group, issuers, shares: shares.into_iter().map(Arc::new).collect() }
+    }
+
+    /// One join: the cost of the issuer with the highest cost, and of the member.
+    fn join(&self, rng: &mut ChaCha20Rng) -> [Cost; 2] {
+        let secret = Secret::new(Scalar::random(rng));
+        let point = G1::mul_generator(&secret);
+        let terms = || JoinTerms {
+            group: Arc::clone(&self.group),
+            issuers: Arc::clone(&self.issuers),
+            attempt: attempt(&self.group, [1; 32], 1, point),
+        };
+        let payload = terms().payload();
+        let member = PartyId::new(MEMBER).unwrap();
+        let mut inputs: Vec<(PartyId, JoinInput)> = self
+            .shares
+            .iter()
+            .take(self.issuers.threshold().get())
+            .map(|share| (share.party(), JoinInput::Issuer { terms: terms(), share: Arc::clone(share) }))
+            .collect();
+        inputs.push((member, JoinInput::Member { terms: terms(), secret }));
+        let mut id = [0u8; 32];
+        rng.fill_bytes(&mut id);
+        let keys: Vec<(PartyId, [u8; 32])> = inputs
+            .iter()
+            .map(|(party, _)| {
+                let mut seed = [0; 32];
+                rng.fill_bytes(&mut seed);
+                (*party, seed)
+            })
+            .collect();
+        let key = |seed: &[u8; 32]| EvidenceKey::from_seed(&Secret::new(*seed));
+        let roster: Vec<RosterEntry> = keys
+            .iter()
+            .map(|(id, seed)| RosterEntry { id: *id, evidence_key: Some(key(seed).public()) })
+            .collect();
+        let mut sides = Vec::new();
+        let mut queue = VecDeque::new();
+        for ((me, input), (_, seed)) in inputs.into_iter().zip(&keys) {
+            let settings = SessionSettings {
+                session_id: SessionId::new(id),
+                me: Some(me),
+                roster: roster.clone(),
+                threshold: self.issuers.threshold(),
+                key_id: "bench".to_owned(),
+                epoch: 1,
+                payload: payload.to_vec(),
+            };
+            let (started, time) = timed(|| {
+                let (session, step) = Session::<Join>::start(settings, Some(key(seed)), input, rng).unwrap();
+                let sealed = seal(&session, &step, rng);
+                (session, sealed)
+            });
+            let (session, sealed) = started;
+            let mut side = Side { me, session, cost: (time, 0) };
+            side.send(sealed, &mut queue);
+            sides.push(side);
+        }
+        let mut joined = false;
+        while let Some((from, to, bytes)) = queue.pop_front() {
+            let side = sides.iter_mut().find(|side| side.me == to).unwrap();
+            let (result, time) = timed(|| {
+                let step = side.session.open(from, &bytes, rng);
+                let sealed = seal(&side.session, &step, rng);
+                (sealed, step.progress)
+            });
+            let (sealed, progress) = result;
+            side.cost.0 += time;
+            side.send(sealed, &mut queue);
+            match progress {
+                Progress::Done(JoinOutput::Joined(_)) => joined = true,
+                Progress::Aborted(abort) => panic!("{abort}"),
+                Progress::Done(JoinOutput::Answered) | Progress::Waiting { .. } => {}
+                Progress::Dropped(reject) => panic!("{reject:?}"),
+            }
+        }
+        assert!(joined);
+        let issuers = sides.iter().filter(|side| side.me != member).map(|side| side.cost);
+        let issuer = issuers.max_by(|one, other| one.0.total_cmp(&other.0)).unwrap();
+        let member = sides.iter().find(|side| side.me == member).unwrap().cost;
+        [issuer, member]
+    }
+}
+
+struct Side {
+    me: PartyId,
+    session: Session<Join>,
+    cost: Cost,
+}
+
+impl Side {
+    fn send(&mut self, sealed: Vec<(PartyId, Vec<u8>)>, queue: &mut VecDeque<(PartyId, PartyId, Vec<u8>)>) {
+        for (to, bytes) in sealed {
+            self.cost.1 += bytes.len();
+            queue.push_back((self.me, to, bytes));
+        }
+    }
+}
+
+/// The messages of a step as they leave the core. Every one of a join is private.
+fn seal(session: &Session<Join>, step: &Step<JoinOutput>, rng: &mut ChaCha20Rng) -> Vec<(PartyId, Vec<u8>)> {
+    let sealed = |envelope: &Envelope| (envelope.recipient().unwrap(), session.seal(envelope, rng).unwrap());
+    step.outgoing.iter().map(sealed).collect()
+}

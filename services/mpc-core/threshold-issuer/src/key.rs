@@ -1,0 +1,358 @@
+//! sk_m, shared t of n: dealt as every key of the core is, and kept by each issuer. Steps are cited as [D1]
+//! (`docs/protocols/wbb.md`).
+//!
+//! The name of the key is the digest of what the openers have signed, so a key is made for one epoch of one group and
+//! is the key of no other. Its generation is that of the core's other schemes: committed polynomials with proofs,
+//! signed messages, blame with evidence. Refresh and reshare come with it.
+
+use engine::seal::{DataKey, SealKind, ShareLabel};
+use engine::wire::{Malformed, Reader, Writer};
+use engine::{
+    MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold,
+    Transcript,
+};
+use group_signatures::AttestedKey;
+use primitives::bls12_381::{G1, Scalar};
+use primitives::declassify::published;
+use primitives::shamir::Weights;
+use protocols::OpenShareError;
+use protocols::bip32::CHAIN_CODE_BYTES;
+use protocols::bls::Subgroup;
+use protocols::dealing::{self, Generated, Held, Joint, Public, Scheme};
+use rand_core::CryptoRng;
+use zeroize::Zeroizing;
+
+use crate::tags;
+
+/// The family named in the label of a sealed share.
+pub const FAMILY: &str = "wbb-issuing";
+
+/// Issuing keys, as dealing sees them.
+pub enum Issuing {}
+
+/// [D1] makes an issuing key. The session's key id is [`key_id`], its epoch 1.
+pub type Keygen = dealing::Keygen<Issuing>;
+/// New shares for the same issuers.
+pub type Refresh = dealing::Refresh<Issuing>;
+/// New shares for other issuers, or with another threshold.
+pub type Reshare = dealing::Reshare<Issuing>;
+/// The terms that the parties of a reshare agree on.
+pub type ReshareTerms = dealing::ReshareTerms<Issuing>;
+
+/// The name of the issuing key of the group and epoch that the openers have signed.
+pub fn key_id(opener: &AttestedKey) -> String {
+    opener.digest().iter().fold(String::with_capacity(64), |mut name, byte| {
+        for digit in [byte >> 4, byte & 15] {
+            name.extend(char::from_digit(u32::from(digit), 16));
+        }
+        name
+    })
+}
+
+/// The issuers with their points, the same at every one of them.
+#[derive(Clone, PartialEq)]
+pub struct Issuers {
+    key_id: String,
+    epoch: u32,
+    threshold: Threshold,
+    public_key: G1,
+    shares: Vec<(PartyId, G1)>,
+}
+
+impl Issuers {
+    /// g1^{sk_m}.
+    pub fn public_key(&self) -> &G1 {
+        &self.public_key
+    }
+
+    /// How many issuers it takes.
+    pub fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// All issuers.
+    pub fn parties(&self) -> PartySet {
+        self.shares.iter().map(|(party, _)| *party).collect()
+    }
+
+    /// g1^{s_j}, the public point of an issuer's share.
+    pub fn share(&self, party: PartyId) -> Option<&G1> {
+        self.shares.iter().find(|(holder, _)| *holder == party).map(|(_, point)| point)
+    }
+
+    /// The coefficient with which each of `chosen` enters sk_m, in their order. `None` unless all are issuers and as
+    /// many as the threshold.
+    pub(crate) fn weights(&self, chosen: &PartySet) -> Option<Vec<Scalar>> {
+        if chosen.len() < self.threshold.get() || !chosen.minus(&self.parties()).is_empty() {
+            return None;
+        }
+        let numbers: Vec<u16> = chosen.iter().map(PartyId::get).collect();
+        Some(Weights::at_zero(&numbers)?.to_scalars())
+    }
+
+    /// Whether the points of these issuers lead to the key as if they were enough.
+    fn lead_to_key<'a>(&self, chosen: impl Iterator<Item = &'a PartyId>) -> bool {
+        let chosen: PartySet = chosen.copied().collect();
+        let numbers: Vec<u16> = chosen.iter().map(PartyId::get).collect();
+        let points: Vec<G1> = chosen.iter().filter_map(|party| self.share(party)).copied().collect();
+        let weights = Weights::at_zero(&numbers).map(|weights| weights.to_scalars());
+        weights.is_some_and(|weights| G1::combination(&points, &weights) == self.public_key)
+    }
+
+    /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from
+    /// one issuer and checks them against g1^{sk_m} of the group.
+    fn consistent(&self) -> bool {
+        let parties: Vec<PartyId> = self.parties().iter().collect();
+        let Some((first, others)) = parties.split_at_checked(self.threshold.get()) else { return false };
+        let Some((_, fixed)) = first.split_last() else { return false };
+        // The key and all but one of the first fix the polynomial; each other share has to lie on it.
+        self.lead_to_key(first.iter())
+            && others.iter().all(|other| self.lead_to_key(fixed.iter().chain([other])))
+            && !self.lead_to_key(fixed.iter())
+    }
+
+    /// The encoding that issuers agree on.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        self.encode(&mut writer);
+        writer.finish()
+    }
+
+    /// Takes what [`Issuers::to_bytes`] made, with all points checked.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
+        let mut reader = Reader::new(bytes);
+        let issuers = <Self as Public<Subgroup>>::decode(&mut reader)?;
+        reader.finish()?;
+        if issuers.consistent() { Ok(issuers) } else { Err(Malformed) }
+    }
+
+    /// Hash of the encoding.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        let mut transcript = Transcript::new(tags::ISSUERS);
+        transcript.append("issuers", &self.to_bytes());
+        transcript.digest()
+    }
+}
+
+impl Public<Subgroup> for Issuers {
+    fn encode(&self, writer: &mut Writer) {
+        writer.sized(self.key_id.as_bytes());
+        writer.u32(self.epoch);
+        writer.u16(u16::try_from(self.threshold.get()).unwrap_or(u16::MAX));
+        writer.bytes(&self.public_key.to_compressed());
+        writer.u8(u8::try_from(self.shares.len()).unwrap_or(u8::MAX));
+        for (party, point) in &self.shares {
+            writer.u16(party.get());
+            writer.bytes(&point.to_compressed());
+        }
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        let key_id = core::str::from_utf8(reader.sized(MAX_KEY_ID_BYTES)?).map_err(|_| Malformed)?.to_owned();
+        let epoch = reader.u32()?;
+        let threshold = Threshold::new(reader.u16()?.into()).ok_or(Malformed)?;
+        let public_key = G1::from_compressed(reader.array()?).ok_or(Malformed)?;
+        let count = usize::from(reader.u8()?);
+        if count > MAX_PARTIES {
+            return Err(Malformed);
+        }
+        let mut shares = Vec::with_capacity(count);
+        for _ in 0..count {
+            let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
+            shares.push((party, G1::from_compressed(reader.array()?).ok_or(Malformed)?));
+        }
+        let well_formed = (2..=count).contains(&threshold.get())
+            && shares.is_sorted_by(|(a, _), (b, _)| a < b)
+            && !key_id.is_empty()
+            && epoch > 0;
+        if well_formed { Ok(Self { key_id, epoch, threshold, public_key, shares }) } else { Err(Malformed) }
+    }
+
+    fn key_id(&self) -> &str {
+        &self.key_id
+    }
+
+    fn epoch(&self) -> u32 {
+        self.epoch
+    }
+
+    fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    fn parties(&self) -> PartySet {
+        Self::parties(self)
+    }
+
+    fn public_point(&self) -> Option<G1> {
+        Some(self.public_key)
+    }
+
+    fn verification_point(&self, party: PartyId) -> Option<G1> {
+        self.share(party).copied()
+    }
+
+    fn chain_code(&self) -> [u8; CHAIN_CODE_BYTES] {
+        [0; CHAIN_CODE_BYTES]
+    }
+}
+
+/// All that one issuer keeps of the key. Wiped on drop.
+#[must_use]
+pub struct IssuerShare {
+    issuers: Issuers,
+    party: PartyId,
+    share: Secret<Scalar>,
+}
+
+impl IssuerShare {
+    /// The public data of the key.
+    pub fn issuers(&self) -> &Issuers {
+        &self.issuers
+    }
+
+    /// Whose share it is.
+    pub fn party(&self) -> PartyId {
+        self.party
+    }
+
+    /// s_j.
+    pub(crate) fn secret(&self) -> &Secret<Scalar> {
+        &self.share
+    }
+
+    /// The readable label of the sealed share.
+    pub fn label(&self) -> ShareLabel {
+        ShareLabel {
+            family: FAMILY.to_owned(),
+            key_id: self.issuers.key_id.clone(),
+            party: self.party,
+            epoch: self.issuers.epoch,
+            threshold: self.issuers.threshold,
+        }
+    }
+
+    /// The share as a blob under the issuer's data key. `None` if the label is too long to be one of ours.
+    pub fn seal(&self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
+        let mut writer = Writer::with_capacity(2048);
+        writer.bytes(Zeroizing::new(self.share.expose().to_bytes()).as_slice());
+        writer.bytes(&self.issuers.to_bytes());
+        let plain = Zeroizing::new(writer.finish());
+        key.seal(SealKind::KeyShare, &self.label().encode(), &[], &plain, rng)
+    }
+
+    /// Opens a sealed share that must be the one of `expected`, and whose point the public data have.
+    pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
+        let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
+        if &label != expected || label.family != FAMILY {
+            return Err(OpenShareError::Mismatch);
+        }
+        let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
+        let read = |mut reader: Reader<'_>| {
+            let share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
+            let issuers = <Issuers as Public<Subgroup>>::decode(&mut reader)?;
+            reader.finish()?;
+            let point = published(G1::mul_generator(&share));
+            let ours = issuers.share(expected.party) == Some(&point);
+            let share = Self { issuers, party: expected.party, share };
+            if ours && &share.label() == expected { Ok(share) } else { Err(Malformed) }
+        };
+        read(Reader::new(unsealed.secret.expose())).map_err(|Malformed| OpenShareError::Invalid)
+    }
+}
+
+impl Scheme for Issuing {
+    type Curve = Subgroup;
+    type Companion = ();
+    type Public = Issuers;
+    type Share = IssuerShare;
+
+    const REFRESH: ProtocolId = ProtocolId { number: 66, name: "wbb/issuing-refresh/1" };
+    const RESHARE: ProtocolId = ProtocolId { number: 67, name: "wbb/issuing-reshare/1" };
+    const CHAINED: bool = false;
+
+    fn open(IssuerShare { issuers, party, share }: IssuerShare) -> Held<Self> {
+        Held { public: issuers, party, signing_share: share }
+    }
+
+    fn public(ctx: &SessionContext, joint: Joint<Subgroup>, base: Option<Issuers>) -> Option<Issuers> {
+        let public_key = G1::from_compressed(joint.public_key.as_slice().try_into().ok()?)?;
+        if base.is_some_and(|base| base.public_key != public_key) {
+            return None;
+        }
+        let shares = joint.verification_shares.into_iter();
+        Some(Issuers {
+            key_id: ctx.key_id().to_owned(),
+            epoch: ctx.epoch(),
+            threshold: ctx.threshold(),
+            public_key,
+            shares: shares.map(|(party, point, _)| (party, point)).collect(),
+        })
+    }
+
+    fn share(issuers: Issuers, party: PartyId, share: Secret<Scalar>, (): ()) -> IssuerShare {
+        IssuerShare { issuers, party, share }
+    }
+}
+
+impl Generated for Issuing {
+    const KEYGEN: ProtocolId = ProtocolId { number: 65, name: "wbb/issuing-keygen/1" };
+}
+
+/// For tests: shares dealt by one hand, and what no issuer that follows the rules has.
+#[cfg(feature = "forge")]
+pub mod forge {
+    use engine::{PartyId, Secret, Threshold};
+    use group_signatures::AttestedKey;
+    use primitives::bls12_381::{G1, Scalar};
+    use rand_core::CryptoRng;
+
+    use super::{IssuerShare, Issuers, key_id};
+
+    /// Shares of a fresh key, as key generation gives them, and the key.
+    pub fn deal(
+        opener: &AttestedKey,
+        threshold: Threshold,
+        parties: &[PartyId],
+        rng: &mut dyn CryptoRng,
+    ) -> (Vec<IssuerShare>, Secret<Scalar>) {
+        let polynomial: Vec<Scalar> = (0..threshold.get()).map(|_| Scalar::random(rng)).collect();
+        let at = |number: u16| {
+            let x = Scalar::from_u64(u64::from(number));
+            polynomial.iter().rev().fold(Scalar::zero(), |value, term| value.mul(&x).add(term))
+        };
+        let key = Secret::new(at(0));
+        let point = |party: &PartyId| (*party, G1::mul_generator(&Secret::new(at(party.get()))));
+        let issuers = Issuers {
+            key_id: key_id(opener),
+            epoch: 1,
+            threshold,
+            public_key: G1::mul_generator(&key),
+            shares: parties.iter().map(point).collect(),
+        };
+        let share = |party: &PartyId| IssuerShare {
+            issuers: issuers.clone(),
+            party: *party,
+            share: Secret::new(at(party.get())),
+        };
+        (parties.iter().map(share).collect(), key)
+    }
+
+    /// A second holder of a share.
+    pub fn copy(share: &IssuerShare) -> IssuerShare {
+        let secret = Secret::new(share.share.expose().copy());
+        IssuerShare { issuers: share.issuers.clone(), party: share.party, share: secret }
+    }
+
+    /// s_j, in the open.
+    pub fn secret(share: &IssuerShare) -> &Secret<Scalar> {
+        &share.share
+    }
+
+    /// The share off by one.
+    pub fn shifted(mut share: IssuerShare) -> IssuerShare {
+        let other = share.share.expose().add(&Scalar::one());
+        *share.share.expose_mut() = other;
+        share
+    }
+}

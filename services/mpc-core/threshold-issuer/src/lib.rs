@@ -1,0 +1,19 @@
+//! Membership of a group issued by t of n parties: no single machine can invent members.
+//!
+//! The issuing key is dealt as every key of the core is. A join multiplies by oblivious transfer, between the issuers
+//! and the member alike; the member ends with the same credential that one manager would give it, so approvals do not
+//! change. Specification with numbered steps: `docs/protocols/wbb.md`.
+
+#![forbid(unsafe_code)]
+
+pub mod join;
+pub mod key;
+pub mod multiply;
+pub mod publish;
+pub mod tags;
+pub mod ticket;
+
+pub use join::{Join, JoinInput, JoinOutput, JoinTerms};
+pub use key::{IssuerShare, Issuers, Keygen, Refresh, Reshare, ReshareTerms, key_id};
+pub use publish::{Publish, PublishInput};
+pub use ticket::{PART_SHARE_BYTES, Part, PartError, PartShare, Reservation, Reservations};

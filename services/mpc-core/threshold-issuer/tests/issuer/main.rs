@@ -1,0 +1,16 @@
+//! Issuing by several parties: key, registration, joins, and the refusal of each deviation with its culprit.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod drops;
+mod installation;
+mod joins;
+mod keys;
+mod malicious;
+mod registration;

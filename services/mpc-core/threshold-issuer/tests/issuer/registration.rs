@@ -1,0 +1,344 @@
+//! Registration with several issuers: one ticket, one application, one member, at every issuer.
+
+use engine::{EvidenceKey, PartyId, Secret};
+use group_signatures::forge::Records;
+use group_signatures::{
+    Acceptance, Answer, Applicant, Application, Candidate, Invitation, MAX_ATTEMPTS, MAX_MEMBERS,
+    RegistrationError, TICKET_BYTES, Ticket,
+};
+use primitives::bls12_381::{G1, Scalar};
+use sim::Faults;
+use threshold_issuer::key::forge::shifted;
+use threshold_issuer::{JoinInput, PART_SHARE_BYTES, Part, PartError, PartShare, Reservation, Reservations};
+
+use crate::installation::{ABOVE, Installation, key_of, party, rng};
+
+/// Reservations in memory.
+#[derive(Clone, Default)]
+struct Shelf(Vec<Reservation>);
+
+impl Reservations for Shelf {
+    fn reservation(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Reservation> {
+        self.0.iter().find(|reservation| reservation.name() == ticket).cloned()
+    }
+}
+
+/// The store of one issuer.
+#[derive(Clone, Default)]
+struct Store {
+    reservations: Shelf,
+    records: Records,
+}
+
+impl Store {
+    /// Binds the ticket, stores that, and answers.
+    fn ask(
+        &mut self,
+        issuer: u32,
+        invitation: &Invitation,
+        application: &Application,
+    ) -> Result<(PartyId, PartShare), RegistrationError> {
+        let installation = Installation::usual();
+        let stores =
+            (&self.records as &dyn group_signatures::Register, &self.reservations as &dyn Reservations);
+        let reservation = Reservation::make(&installation.group, invitation, stores, application)?;
+        let stored = Reservation::decode(&reservation.encode()).unwrap();
+        assert_eq!(stored, reservation);
+        if self.reservations.reservation(&invitation.ticket).is_none() {
+            self.reservations.0.push(stored);
+        }
+        let share = installation.share(party(issuer));
+        let answer = reservation.answer(&installation.group, &share, &mut rng(u64::from(issuer))).unwrap();
+        Ok((party(issuer), PartShare::decode(&answer.encode()).unwrap()))
+    }
+
+    fn register(
+        &mut self,
+        ticket: &[u8; TICKET_BYTES],
+        part: &Part,
+        acceptance: &Acceptance,
+    ) -> Result<Ticket, RegistrationError> {
+        let reservation = self.reservations.reservation(ticket).expect("a reservation");
+        let ticket = reservation.register(&Installation::usual().group, &self.records, part, acceptance)?;
+        let stored = Ticket::decode(&ticket.encode()).unwrap();
+        self.records.store(&stored);
+        Ok(stored)
+    }
+}
+
+/// An applicant with its ticket.
+struct Person {
+    identity: EvidenceKey,
+    invitation: Invitation,
+    applicant: Applicant,
+    application: Application,
+}
+
+impl Person {
+    fn new(seed: u64) -> Self {
+        let identity = EvidenceKey::generate(&mut rng(seed));
+        Self::with(seed, [u8::try_from(seed).unwrap(); 32], identity)
+    }
+
+    fn with(seed: u64, ticket: [u8; 32], identity: EvidenceKey) -> Self {
+        let group = &Installation::usual().group;
+        let invitation = Invitation { ticket, identity: identity.public() };
+        let applicant = Applicant::new(group, &ticket, &mut rng(seed));
+        let application = applicant.apply(&identity, &mut rng(seed + 1));
+        let application = Application::decode(&application.encode()).unwrap();
+        Self { identity, invitation, applicant, application }
+    }
+
+    fn combine(&self, shares: &[(PartyId, PartShare)]) -> Result<Part, PartError> {
+        let Installation { group, issuers, .. } = Installation::usual();
+        Part::combine(group, issuers, &self.invitation, &self.application, shares)
+    }
+
+    fn accept(&self, part: &Part) -> (Candidate, Acceptance) {
+        let answer = part.answer(&Installation::usual().group, &self.invitation, &self.application).unwrap();
+        self.applicant.accept(&answer, &self.identity).unwrap()
+    }
+}
+
+/// Asks these issuers, and registers with all of them.
+fn registered(person: &Person, stores: &mut [(u32, Store)]) -> (Candidate, Part) {
+    let shares: Vec<_> = stores
+        .iter_mut()
+        .map(|(issuer, store)| store.ask(*issuer, &person.invitation, &person.application).unwrap())
+        .collect();
+    let part = person.combine(&shares).unwrap();
+    let (candidate, acceptance) = person.accept(&part);
+    for (_, store) in stores {
+        let ticket = store.register(&person.invitation.ticket, &part, &acceptance).unwrap();
+        assert_eq!(ticket.member().unwrap(), candidate.point());
+    }
+    (candidate, part)
+}
+
+fn stores(issuers: &[u32]) -> Vec<(u32, Store)> {
+    issuers.iter().map(|issuer| (*issuer, Store::default())).collect()
+}
+
+/// From ticket to credential, with a run that fails between.
+#[test]
+fn an_applicant_becomes_a_member() {
+    let installation = Installation::usual();
+    let person = Person::new(1);
+    let mut stores = stores(&[11, 12, 13]);
+    let (mut candidate, part) = registered(&person, &mut stores);
+    let mut joined = Vec::new();
+    // The second run is with issuers of whom one has not counted the first.
+    for (number, chosen, dropped_percent) in [(1, [11, 12], 100), (2, [12, 13], 0), (3, [11, 13], 0)] {
+        let (own, secret) = candidate.begin_attempt(number).unwrap();
+        let mut inputs = Vec::new();
+        for (issuer, store) in stores.iter_mut().filter(|(issuer, _)| chosen.contains(issuer)) {
+            let mut ticket = store.records.tickets[0].clone();
+            let run = ticket.begin_attempt_numbered(&installation.group, &part, number).unwrap();
+            store.records.store(&ticket);
+            assert_eq!(run.member(), own.member());
+            inputs.push((*issuer, installation.issuer_input(party(*issuer), run)));
+        }
+        inputs.push((ABOVE, JoinInput::Member { terms: installation.terms(own), secret }));
+        let faults = Faults { dropped_percent, ..Faults::default() };
+        joined.push(key_of(&mut installation.run(inputs, u64::from(number), faults), ABOVE));
+    }
+    assert!(joined[0].is_none());
+    let credential = |place: usize| *joined[place].as_ref().unwrap().credential();
+    assert_eq!(credential(1), credential(2));
+    assert_eq!(joined[1].as_ref().unwrap().point(), candidate.point());
+}
+
+#[test]
+fn any_issuers_give_the_same_part() {
+    let person = Person::new(2);
+    let mut all = stores(&[11, 12, 13]);
+    let mut shares = || -> Vec<_> {
+        all.iter_mut()
+            .map(|(issuer, store)| store.ask(*issuer, &person.invitation, &person.application).unwrap())
+            .collect()
+    };
+    let whole = person.combine(&shares()).unwrap();
+    for left_out in 0..3 {
+        let mut some = shares();
+        some.remove(left_out);
+        assert_eq!(person.combine(&some).unwrap(), whole);
+        some.reverse();
+        assert_eq!(person.combine(&some).unwrap(), whole);
+    }
+    assert_eq!(Part::decode(&whole.encode()), Some(whole));
+    // Another person, ticket or group half has another part.
+    let other = Person::new(3);
+    let (_, part) = registered(&other, &mut stores(&[11, 12]));
+    assert_ne!(part, whole);
+}
+
+#[test]
+fn wrong_shares_are_refused_with_their_issuer() {
+    let person = Person::new(4);
+    let group = &Installation::usual().group;
+    let ask = |issuer| Store::default().ask(issuer, &person.invitation, &person.application).unwrap();
+    let refused = |shares: Vec<(PartyId, PartShare)>| person.combine(&shares).err();
+    assert_eq!(refused(vec![ask(11), ask(12)]), None);
+    assert_eq!(refused(vec![ask(11)]), Some(PartError::TooFew(1)));
+    assert_eq!(refused(vec![ask(11), ask(11)]), Some(PartError::Twice(party(11))));
+    let (_, share) = ask(12);
+    assert_eq!(refused(vec![ask(11), (party(13), share)]), Some(PartError::WrongShare(party(13))));
+    let (_, share) = ask(12);
+    assert_eq!(refused(vec![ask(11), (party(14), share)]), Some(PartError::NotAnIssuer(party(14))));
+    for place in [1, PART_SHARE_BYTES - 33, PART_SHARE_BYTES - 1] {
+        let mut bytes = ask(12).1.encode();
+        bytes[place] ^= 1;
+        let Some(share) = PartShare::decode(&bytes) else { continue };
+        let refusal = refused(vec![ask(11), (party(12), share)]);
+        assert_eq!(refusal, Some(PartError::WrongShare(party(12))), "byte {place}");
+    }
+    // Another element with its own proof: of a share that is not the issuer's.
+    let stores = (&Records::default() as _, &Shelf::default() as _);
+    let reservation = Reservation::make(group, &person.invitation, stores, &person.application).unwrap();
+    let wrong = shifted(Installation::usual().share(party(12)));
+    let share = reservation.answer(group, &wrong, &mut rng(1)).unwrap();
+    let refusal = refused(vec![ask(11), (party(12), share)]);
+    assert_eq!(refusal, Some(PartError::WrongShare(party(12))));
+    // Shares for another applicant.
+    let other = Person::new(5);
+    let foreign = Store::default().ask(12, &other.invitation, &other.application).unwrap();
+    assert_eq!(refused(vec![ask(11), foreign]), Some(PartError::WrongShare(party(12))));
+}
+
+/// A part that a member has chosen with fewer issuers than the threshold.
+#[test]
+fn a_part_that_issuers_have_not_made_is_refused() {
+    let person = Person::new(6);
+    let group = &Installation::usual().group;
+    let mut store = Store::default();
+    store.ask(11, &person.invitation, &person.application).unwrap();
+    let chosen = Part::decode(&G1::hash(b"chosen", b"test").to_compressed()).unwrap();
+    assert_eq!(chosen.answer(group, &person.invitation, &person.application), None);
+    let (_, acceptance) = person.applicant.accept(&Answer::decode([0; 32]), &person.identity).unwrap();
+    let refused = store.register(&person.invitation.ticket, &chosen, &acceptance);
+    assert_eq!(refused.err(), Some(RegistrationError::WrongAnswer));
+    // The right part, and an acceptance of another point.
+    let (_, part) = registered(&person, &mut stores(&[11, 12]));
+    let refused = store.register(&person.invitation.ticket, &part, &acceptance);
+    assert_eq!(refused.err(), Some(RegistrationError::WrongAnswer));
+    assert!(store.records.tickets.is_empty());
+}
+
+#[test]
+fn a_ticket_is_for_one_application_at_each_issuer() {
+    let person = Person::new(7);
+    let mut store = Store::default();
+    let (_, first) = store.ask(11, &person.invitation, &person.application).unwrap();
+    // The same application again: the same element, though the proof has another nonce.
+    let (_, again) = store.ask(11, &person.invitation, &person.application).unwrap();
+    assert_eq!(first.encode()[..48], again.encode()[..48]);
+    let another = Person::with(8, person.invitation.ticket, EvidenceKey::from_seed(&person.identity.seed()));
+    let refused = store.ask(11, &another.invitation, &another.application).err();
+    assert_eq!(refused, Some(RegistrationError::TicketBound));
+    // After the registration too, also at an issuer that has lost the reservation.
+    let mut stores = [(11, store), (12, Store::default())];
+    registered(&person, &mut stores);
+    let [(_, mut store), _] = stores;
+    let refused = store.ask(11, &another.invitation, &another.application).err();
+    assert_eq!(refused, Some(RegistrationError::TicketBound));
+    store.reservations = Shelf::default();
+    for application in [&person.application, &another.application] {
+        let refused = store.ask(11, &person.invitation, application).err();
+        assert_eq!(refused, Some(RegistrationError::TicketBound));
+    }
+    // The same identity with a second ticket.
+    let second = Person::with(9, [99; 32], EvidenceKey::from_seed(&person.identity.seed()));
+    let refused = store.ask(11, &second.invitation, &second.application).err();
+    assert_eq!(refused, Some(RegistrationError::IdentityTaken));
+}
+
+#[test]
+fn an_application_is_the_invited_identitys() {
+    let (person, other) = (Person::new(10), Person::new(11));
+    let refused = |invitation: &Invitation, application: &Application| {
+        Store::default().ask(11, invitation, application).err()
+    };
+    assert_eq!(refused(&person.invitation, &person.application), None);
+    let stolen = refused(&person.invitation, &other.application);
+    assert_eq!(stolen, Some(RegistrationError::Identity));
+    let mut bytes = person.application.encode();
+    bytes[48 + 63] ^= 1;
+    let unproven = Application::decode(&bytes).unwrap();
+    assert_eq!(refused(&person.invitation, &unproven), Some(RegistrationError::Proof));
+    let mut full = Store::default();
+    full.records.others = MAX_MEMBERS;
+    let refusal = full.ask(11, &person.invitation, &person.application).err();
+    assert_eq!(refusal, Some(RegistrationError::GroupFull));
+}
+
+/// A member's point that somebody else has already.
+#[test]
+fn a_registered_point_is_refused() {
+    let person = Person::new(12);
+    let mut two = stores(&[11, 12]);
+    let (candidate, part) = registered(&person, &mut two);
+    let (_, acceptance) = person.accept(&part);
+    let mut other = Store::default();
+    other.ask(13, &person.invitation, &person.application).unwrap();
+    // The same point under another ticket's name.
+    let mut taken = two[0].1.records.tickets[0].encode();
+    taken[..32].fill(1);
+    taken[32..64].copy_from_slice(EvidenceKey::generate(&mut rng(50)).public().as_bytes());
+    other.records.store(&Ticket::decode(&taken).unwrap());
+    assert!(other.records.tickets[0].member().unwrap() == candidate.point());
+    let refused = other.register(&person.invitation.ticket, &part, &acceptance).err();
+    assert_eq!(refused, Some(RegistrationError::PointTaken));
+}
+
+/// Runs are counted by each issuer, and a number is used once there.
+#[test]
+fn runs_are_bounded_at_every_issuer() {
+    let installation = Installation::usual();
+    let person = Person::new(13);
+    let mut two = stores(&[11, 12]);
+    let (mut candidate, part) = registered(&person, &mut two);
+    let mut ticket = two[0].1.records.tickets[0].clone();
+    let begin =
+        |ticket: &mut Ticket, number| ticket.begin_attempt_numbered(&installation.group, &part, number).err();
+    assert_eq!(begin(&mut ticket, 0), Some(RegistrationError::AttemptsSpent));
+    assert_eq!(begin(&mut ticket, 3), None);
+    for used in 1..=3 {
+        assert_eq!(begin(&mut ticket, used), Some(RegistrationError::AttemptsSpent));
+    }
+    assert_eq!(begin(&mut ticket, MAX_ATTEMPTS + 1), Some(RegistrationError::AttemptsSpent));
+    assert_eq!(begin(&mut ticket, MAX_ATTEMPTS), None);
+    assert!(ticket.begin_attempt(&installation.group, &part).is_err());
+    assert!(candidate.begin_attempt(1).is_ok());
+    assert!(candidate.begin_attempt(1).is_err());
+    // The part of another ticket is no key to this record.
+    let (_, other) = registered(&Person::new(14), &mut stores(&[11, 12]));
+    let mut fresh = two[1].1.records.tickets[0].clone();
+    let refused = fresh.begin_attempt_numbered(&installation.group, &other, 1).err();
+    assert_eq!(refused, Some(RegistrationError::WrongRecord));
+}
+
+/// A record that was altered in the store: the point is checked against the part before a run begins.
+#[test]
+fn an_altered_record_begins_no_run() {
+    let installation = Installation::usual();
+    let person = Person::new(15);
+    let mut two = stores(&[11, 12]);
+    let (_, part) = registered(&person, &mut two);
+    let bytes = two[0].1.records.tickets[0].encode();
+    // Ticket, identity, application, part, member's point: another part with the point that follows from it.
+    let (scalar, point) = (32 + 32 + 48, 32 + 32 + 48 + 32);
+    let mut altered = bytes.clone();
+    let other = Secret::new(Scalar::from_u64(3));
+    let moved = person.application.point().plus(&G1::mul_generator(&other));
+    altered[scalar..point].copy_from_slice(&other.expose().to_bytes());
+    altered[point..point + 48].copy_from_slice(&moved.to_compressed());
+    let mut ticket = Ticket::decode(&altered).unwrap();
+    let refused = ticket.begin_attempt_numbered(&installation.group, &part, 1).err();
+    assert_eq!(refused, Some(RegistrationError::WrongRecord));
+    let mut unsigned = bytes;
+    let signature = point + 48 + 1;
+    unsigned[signature] ^= 1;
+    let mut ticket = Ticket::decode(&unsigned).unwrap();
+    let refused = ticket.begin_attempt_numbered(&installation.group, &part, 1).err();
+    assert_eq!(refused, Some(RegistrationError::NotAccepted));
+}
