@@ -189,6 +189,8 @@ final class KubernetesInstallation implements AutoCloseable {
                 COORDINATORS.stream().map(pod -> member(pod) + "=" + number(pod)),
                 PARTIES.stream().map(party -> party + "=" + number(party)))
             .collect(Collectors.joining(" ")));
+    // Of BLS keys, of the load, and of the check of the first key
+    all.put("PAYLOADS", "message, digest, ethereum-message");
     all.put("DATABASE", "postgres:5432");
     all.put("TOOLS", image("postgres"));
     all.put("COTERIE_PROFILE", folder.resolve("profile.properties").toString());

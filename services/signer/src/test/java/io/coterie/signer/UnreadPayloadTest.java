@@ -33,14 +33,37 @@ class UnreadPayloadTest {
   private static final ByteString CALL =
       ByteString.fromHex("e3010182520894" + "35".repeat(20) + "8084ac9650d8018080");
 
-  /** An order of a Safe, say: its data are a call. */
-  private static final String TYPED_DATA =
-      """
-      {"types":{"EIP712Domain":[{"name":"chainId","type":"uint256"}],
-        "SafeTx":[{"name":"to","type":"address"},{"name":"data","type":"bytes"}]},
-      "primaryType":"SafeTx","domain":{"chainId":1},
-      "message":{"to":"0x3535353535353535353535353535353535353535","data":"0xac9650d8"}}
-      """;
+  /** The same with transfer(address,uint256) and one wei. */
+  private static final ByteString PAID_CALL =
+      ByteString.fromHex(
+          "f864010182520894"
+              + "35".repeat(20)
+              + "01b844a9059cbb"
+              + "00".repeat(12)
+              + "36".repeat(20)
+              + "00".repeat(32)
+              + "018080");
+
+  /** An order of a Safe: its data are a call, and without any it is one, too. */
+  private static String safeOrder(String data, int operation, int gasPrice) {
+    return """
+    {"types":{
+      "EIP712Domain":[{"name":"chainId","type":"uint256"},
+        {"name":"verifyingContract","type":"address"}],
+      "SafeTx":[{"name":"to","type":"address"},{"name":"value","type":"uint256"},
+        {"name":"data","type":"bytes"},{"name":"operation","type":"uint8"},
+        {"name":"safeTxGas","type":"uint256"},{"name":"baseGas","type":"uint256"},
+        {"name":"gasPrice","type":"uint256"},{"name":"gasToken","type":"address"},
+        {"name":"refundReceiver","type":"address"},{"name":"nonce","type":"uint256"}]},
+    "primaryType":"SafeTx",
+    "domain":{"chainId":1,"verifyingContract":"0x3434343434343434343434343434343434343434"},
+    "message":{"to":"0x3535353535353535353535353535353535353535","value":0,"data":"%s",
+      "operation":%d,"safeTxGas":0,"baseGas":1000000,"gasPrice":%d,
+      "gasToken":"0x0000000000000000000000000000000000000000",
+      "refundReceiver":"0x3636363636363636363636363636363636363636","nonce":0}}
+    """
+        .formatted(data, operation, gasPrice);
+  }
 
   /** 9000 of 10000 satoshi of the core's key to OP_1, by bitcoinjs-lib 7.0.5. */
   private static final ByteString PSBT =
@@ -96,11 +119,10 @@ class UnreadPayloadTest {
             (intent, _) -> intent.setEthereumMessage(ByteString.copyFromUtf8("x".repeat(32)))),
         notRead("the creation of a contract", ECDSA, "creation of a contract", CREATION),
         notRead("a call of a contract", ECDSA, "call of function 0xac9650d8", CALL),
-        new Unread(
-            "typed data with bytes",
-            ECDSA,
-            notRead("bytes in message.data"),
-            (intent, _) -> intent.setEthereumTypedData(TYPED_DATA)),
+        safe("an order with a call", safeOrder("0xac9650d8", 0, 0)),
+        safe("an order that runs foreign code", safeOrder("0x", 1, 0)),
+        safe("an order that pays back gas", safeOrder("0x", 0, 1_000_000_000)),
+        notRead("a call with ether", ECDSA, "value with a call", PAID_CALL),
         new Unread(
             "an output to a script",
             ECDSA,
@@ -128,6 +150,14 @@ class UnreadPayloadTest {
 
   private static Unread unread(String name, String key, String says, ByteString message) {
     return new Unread(name, key, says, (intent, _) -> intent.setMessage(message));
+  }
+
+  private static Unread safe(String name, String order) {
+    return new Unread(
+        name,
+        ECDSA,
+        notRead("bytes in message.data"),
+        (intent, _) -> intent.setEthereumTypedData(order));
   }
 
   private static String notRead(String part) {

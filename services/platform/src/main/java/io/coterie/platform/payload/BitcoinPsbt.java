@@ -1,8 +1,6 @@
 package io.coterie.platform.payload;
 
 import com.google.protobuf.ByteString;
-import fr.acinq.bitcoin.Bitcoin;
-import fr.acinq.bitcoin.Block;
 import fr.acinq.bitcoin.ByteVector;
 import fr.acinq.bitcoin.Crypto;
 import fr.acinq.bitcoin.OutPoint;
@@ -28,7 +26,6 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
@@ -52,11 +49,6 @@ public final class BitcoinPsbt {
 
   private static final ByteString WITNESS_SCRIPT =
       ByteString.copyFrom(new byte[] {0x00, HASH_BYTES});
-
-  /** How the script of an output without a recipient begins; a push of up to 75 bytes follows. */
-  private static final byte OP_RETURN = 0x6a;
-
-  private static final int MAX_PUSH = 75;
 
   private final Psbt psbt;
 
@@ -399,7 +391,7 @@ public final class BitcoinPsbt {
     lines.add("outputs", tx.txOut.size());
     for (int i = 0; i < tx.txOut.size(); i++) {
       TxOut out = tx.txOut.get(i);
-      lines.add("output " + i, out.amount.getSat() + " to " + recipient(out, i));
+      lines.add("output " + i, out.amount.getSat() + " to " + BitcoinOutputs.recipient(out, i));
     }
   }
 
@@ -407,54 +399,9 @@ public final class BitcoinPsbt {
   private void describeOther(Lines lines, int index) throws IntentException {
     OutPoint outPoint = psbt.global.tx.txIn.get(index).outPoint;
     TxOut spent = spentOutput(index);
-    String amount = spent == null ? "unknown" : spent.amount.getSat() + " from " + holder(spent);
+    String amount =
+        spent == null ? "unknown" : spent.amount.getSat() + " from " + BitcoinOutputs.holder(spent);
     lines.add("input " + index, amount + ", at " + outPoint.txid + ":" + outPoint.index);
-  }
-
-  /** The address whose owner signs for another input, or else its script. */
-  private static String holder(TxOut output) {
-    String address = address(output);
-    return address != null ? address : "script " + Lines.hex(script(output));
-  }
-
-  /**
-   * The address that an output pays to, or the text that it holds: nobody can spend its amount.
-   *
-   * @throws IntentException if it is neither: the script says who is paid, and people read none
-   */
-  private static String recipient(TxOut output, int index) throws IntentException {
-    String address = address(output);
-    if (address != null) {
-      return address;
-    }
-    return text(script(output))
-        .map(text -> "nobody, with text: " + text)
-        .orElseThrow(
-            () -> new IntentException(IntentProblem.PAYLOAD_NOT_READ, "script of output " + index));
-  }
-
-  /** The address in its main-net form: the transaction names no network. */
-  private static @Nullable String address(TxOut output) {
-    return Bitcoin.addressFromPublicKeyScript(
-            Block.LivenetGenesisBlock.hash, output.publicKeyScript.toByteArray())
-        .getRight();
-  }
-
-  /** The text of a script that is OP_RETURN and one push of a text. */
-  private static Optional<String> text(ByteString script) {
-    boolean pushes =
-        script.size() > 2
-            && script.byteAt(0) == OP_RETURN
-            && script.byteAt(1) <= MAX_PUSH
-            && script.byteAt(1) == script.size() - 2;
-    return pushes
-        ? Lines.utf8(script.substring(2))
-            .filter(text -> text.codePoints().noneMatch(Characters::misleads))
-        : Optional.empty();
-  }
-
-  private static ByteString script(TxOut output) {
-    return ByteString.copyFrom(output.publicKeyScript.toByteArray());
   }
 
   /**

@@ -22,10 +22,16 @@ final class EthereumCalls {
 
   private static final int WORD_BYTES = 32;
 
+  /** The largest number of a word. */
+  private static final BigInteger MOST =
+      BigInteger.ONE.shiftLeft(WORD_BYTES * Byte.SIZE).subtract(BigInteger.ONE);
+
   /** Types of arguments, each with one encoding of a value. */
   private enum Type {
     ADDRESS("address"),
     UINT256("uint256"),
+    /** A number that may be the largest there is, which is no limit. */
+    ALLOWANCE("uint256"),
     BOOL("bool"),
     /** Only without bytes: they are for the recipient's code, and nobody here can read them. */
     NO_BYTES("bytes");
@@ -56,7 +62,8 @@ final class EthereumCalls {
       List.of(
           // ERC-20, and ERC-721 with the same signatures: there the number is a token's.
           Function.of("transfer", address("recipient"), number("amount")),
-          Function.of("approve", address("spender"), number("amount or token")),
+          Function.of(
+              "approve", address("spender"), new Argument("amount or token", Type.ALLOWANCE)),
           Function.of(
               "transferFrom", address("owner"), address("recipient"), number("amount or token")),
           // ERC-721
@@ -130,6 +137,7 @@ final class EthereumCalls {
           switch (argument.type) {
             case ADDRESS -> address(word);
             case UINT256 -> Optional.of(word.toString());
+            case ALLOWANCE -> Optional.of(word + (word.equals(MOST) ? ", without limit" : ""));
             case BOOL ->
                 word.bitLength() > 1 ? Optional.empty() : Optional.of("" + word.testBit(0));
             // Where the bytes are, behind all heads, and then how many.

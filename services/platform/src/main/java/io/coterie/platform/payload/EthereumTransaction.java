@@ -6,6 +6,7 @@ import com.esaulpaugh.headlong.rlp.RLPItem;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
+import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -21,6 +22,8 @@ public final class EthereumTransaction {
 
   /** Bytes of a nonce and of a gas limit. */
   private static final int COUNT_BYTES = 8;
+
+  private static final int ETHER_DECIMALS = 18;
 
   /** EIP-2681: the largest nonce is one less, so that it can be counted up. */
   private static final BigInteger NONCE_LIMIT =
@@ -239,11 +242,16 @@ public final class EthereumTransaction {
    * The fields that people are shown.
    *
    * @throws IntentException if they are not all: for a contract's code, and for a call that is not
-   *     one of {@link EthereumCalls}
+   *     one of {@link EthereumCalls}, or takes ether
    */
   void describe(Lines lines) throws IntentException {
     if (bytes(Part.TO).length == 0) {
       throw new IntentException(IntentProblem.PAYLOAD_NOT_READ, "creation of a contract");
+    }
+    ByteString data = ByteString.copyFrom(bytes(Part.DATA));
+    // Tokens are moved without ether: nobody here knows what a contract does with it.
+    if (!data.isEmpty() && number(Part.VALUE).signum() != 0) {
+      throw new IntentException(IntentProblem.PAYLOAD_NOT_READ, "value with a call");
     }
     lines.add("type", form.text);
     lines.add(Part.CHAIN_ID.text, number(Part.CHAIN_ID));
@@ -256,7 +264,7 @@ public final class EthereumTransaction {
         lines.add(fee.text, number(fee));
       }
     }
-    ByteString data = ByteString.copyFrom(bytes(Part.DATA));
+    lines.add("fee at most", fee());
     lines.add("data length", data.size());
     if (!data.isEmpty()) {
       EthereumCalls.describe(data, lines);
@@ -266,6 +274,14 @@ public final class EthereumTransaction {
       lines.add("access list length", list.size());
       describeAccesses(lines, list);
     }
+  }
+
+  /** The most that the gas costs, in wei and in ether. */
+  private String fee() {
+    BigInteger price = number(form == Form.EIP_1559 ? Part.MAX_FEE : Part.GAS_PRICE);
+    BigInteger fee = number(Part.GAS_LIMIT).multiply(price);
+    String ether = new BigDecimal(fee, ETHER_DECIMALS).stripTrailingZeros().toPlainString();
+    return fee + " wei, " + ether + " ether";
   }
 
   private static void describeAccesses(Lines lines, List<?> list) throws IntentException {

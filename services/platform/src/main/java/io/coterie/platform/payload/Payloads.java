@@ -151,8 +151,8 @@ public final class Payloads {
   }
 
   /**
-   * Its prefix keeps it from being a transaction, but not from being what one hides behind:
-   * contract accounts take a message of 32 bytes, the hash of an operation, for that operation.
+   * The prefix of EIP-191 makes sure that a message is never a transaction. It can still be the
+   * hash of an operation, 32 bytes, and contract accounts run the operation whose hash is signed.
    */
   private static void requireEthereumText(ByteString message) throws IntentException {
     if (message.size() == DIGEST_BYTES) {

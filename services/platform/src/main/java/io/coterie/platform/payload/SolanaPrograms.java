@@ -1,6 +1,7 @@
 package io.coterie.platform.payload;
 
 import com.google.protobuf.ByteString;
+import java.math.BigInteger;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.ArrayList;
@@ -24,12 +25,21 @@ final class SolanaPrograms {
   private static final String MEMO_1 = "Memo1UhkJRfHyvLMcVucJwxXeuD728EqVDDwQDxFMNo";
   private static final String MEMO_2 = "MemoSq4gqABAXKb96qnH8TysNcWxMyWCqXtDLGmfcHr";
 
-  /** Type of a value in an instruction's data: a number, little-endian, or an address. */
+  private static final String SYSTEM_CALL = "system program: ";
+  private static final String BUDGET_CALL = "compute budget: ";
+  private static final String ADVANCE_NONCE = "advance nonce";
+  private static final String UNIT_LIMIT = "unit limit";
+  private static final String UNITS = "units";
+  private static final String UNIT_PRICE = "unit price";
+  private static final String MICRO_LAMPORTS = "micro-lamports";
+
+  /** Type of a value in an instruction's data: a number, little-endian. */
   private enum Type {
     U8(1),
     U32(4),
     U64(8),
-    ADDRESS(SolanaAddress.BYTES);
+    /** An amount that may be the largest there is, which is no limit. */
+    ALLOWANCE(8);
 
     private final int bytes;
 
@@ -66,37 +76,26 @@ final class SolanaPrograms {
       List<Role> accounts,
       boolean multisig) {}
 
+  /** The largest number of 8 bytes. */
+  private static final String MOST = Long.toUnsignedString(-1);
+
   private static final Operand AMOUNT = new Operand("amount", Type.U64);
+  private static final Operand ALLOWANCE = new Operand("amount", Type.ALLOWANCE);
   private static final Operand DECIMALS = new Operand("decimals", Type.U8);
 
   private static final List<Form> FORMS =
       Stream.of(
-              system(
-                  "create account",
-                  0,
-                  List.of(
-                      new Operand("lamports", Type.U64),
-                      new Operand("bytes", Type.U64),
-                      new Operand("owner", Type.ADDRESS)),
-                  "payer",
-                  "new account"),
               system("transfer", 2, List.of(new Operand("lamports", Type.U64)), "from", "to"),
-              // A transaction that begins with it does not expire.
               system(
-                  "advance nonce",
-                  4,
-                  List.of(),
-                  "nonce account",
-                  "recent blockhashes",
-                  "authority"),
+                  ADVANCE_NONCE, 4, List.of(), "nonce account", "recent blockhashes", "authority"),
               tokens("SPL token", TOKEN),
               tokens("SPL token 2022", TOKEN_2022),
               associatedToken("create", ByteString.EMPTY),
               associatedToken("create", tag(0, Type.U8)),
               associatedToken("create if missing", tag(1, Type.U8)),
               budget("heap", 1, new Operand("bytes", Type.U32)),
-              budget("unit limit", 2, new Operand("units", Type.U32)),
-              budget("unit price", 3, new Operand("micro-lamports", Type.U64)),
+              budget(UNIT_LIMIT, 2, new Operand(UNITS, Type.U32)),
+              budget(UNIT_PRICE, 3, new Operand(MICRO_LAMPORTS, Type.U64)),
               budget("loaded accounts", 4, new Operand("bytes", Type.U32)))
           .flatMap(forms -> forms)
           .toList();
@@ -104,21 +103,14 @@ final class SolanaPrograms {
   private static Stream<Form> system(
       String name, int tag, List<Operand> operands, String... accounts) {
     return Stream.of(
-        new Form(
-            "system program: " + name,
-            SYSTEM,
-            tag(tag, Type.U32),
-            operands,
-            roles(accounts),
-            false));
+        new Form(SYSTEM_CALL + name, SYSTEM, tag(tag, Type.U32), operands, roles(accounts), false));
   }
 
   private static Stream<Form> tokens(String name, String program) {
     return Stream.of(
-        token(name + ": transfer", program, 3, List.of(AMOUNT), "from", "to", "authority"),
-        token(name + ": approve", program, 4, List.of(AMOUNT), "account", "delegate", "authority"),
+        // Transfers and approvals that do not name the mint could be of any token, and to close an
+        // account pays out all its lamports, which the payload does not say.
         token(name + ": revoke", program, 5, List.of(), "account", "authority"),
-        token(name + ": close account", program, 9, List.of(), "account", "rent to", "authority"),
         token(
             name + ": transfer checked",
             program,
@@ -132,7 +124,7 @@ final class SolanaPrograms {
             name + ": approve checked",
             program,
             13,
-            List.of(AMOUNT, DECIMALS),
+            List.of(ALLOWANCE, DECIMALS),
             "account",
             "mint",
             "delegate",
@@ -162,7 +154,7 @@ final class SolanaPrograms {
   private static Stream<Form> budget(String name, int tag, Operand operand) {
     return Stream.of(
         new Form(
-            "compute budget: " + name,
+            BUDGET_CALL + name,
             COMPUTE_BUDGET,
             tag(tag, Type.U8),
             List.of(operand),
@@ -200,6 +192,25 @@ final class SolanaPrograms {
     /** The name of one of its accounts. */
     String account(int index) {
       return index < accountNames.size() ? accountNames.get(index) : "account " + index;
+    }
+
+    /** Whether a transaction that begins with it can be sent at any time, as its nonce holds. */
+    boolean advancesNonce() {
+      return text.equals(SYSTEM_CALL + ADVANCE_NONCE);
+    }
+
+    /** The units of computing that it asks for at most, if it is about that. */
+    Optional<BigInteger> unitLimit() {
+      return text.equals(BUDGET_CALL + UNIT_LIMIT)
+          ? Optional.of(new BigInteger(values.get(UNITS)))
+          : Optional.empty();
+    }
+
+    /** The micro-lamports that it offers for such a unit, if it is about that. */
+    Optional<BigInteger> unitPrice() {
+      return text.equals(BUDGET_CALL + UNIT_PRICE)
+          ? Optional.of(new BigInteger(values.get(MICRO_LAMPORTS)))
+          : Optional.empty();
     }
   }
 
@@ -261,8 +272,9 @@ final class SolanaPrograms {
     int at = form.tag.size();
     for (Operand operand : form.operands) {
       ByteString value = data.substring(at, at + operand.type.bytes);
-      values.put(
-          operand.name, operand.type == Type.ADDRESS ? SolanaAddress.of(value) : unsigned(value));
+      String number = unsigned(value);
+      boolean unlimited = operand.type == Type.ALLOWANCE && number.equals(MOST);
+      values.put(operand.name, unlimited ? number + ", without limit" : number);
       at += operand.type.bytes;
     }
     return values;

@@ -5,10 +5,14 @@ import static io.coterie.platform.payload.SolanaReader.require;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
+import java.math.BigInteger;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * The message of a Solana transaction, legacy, version 0 or version 1 (SIMD-0385), which all its
@@ -29,6 +33,12 @@ public final class SolanaTransaction {
 
   /** Accounts that an index of one byte can name. */
   private static final int MAX_ACCOUNTS = 256;
+
+  /** Units of computing of a transaction, whatever it asks for. */
+  private static final BigInteger MAX_UNITS = BigInteger.valueOf(1_400_000);
+
+  /** Of one lamport. */
+  private static final BigInteger MICRO_LAMPORTS = BigInteger.valueOf(1_000_000);
 
   private static final int SIGNATURE_BYTES = 64;
   private static final int BLOCKHASH_BYTES = 32;
@@ -260,12 +270,17 @@ public final class SolanaTransaction {
       lines.add("also signed by", SolanaAddress.of(keys.get(i)));
     }
     lines.add("recent blockhash", SolanaAddress.of(blockhash));
+    List<SolanaPrograms.Call> calls = calls();
+    if (!calls.isEmpty() && calls.getFirst().advancesNonce()) {
+      lines.add("expires", "never");
+    }
+    describePriorityFee(lines, calls);
     for (Map.Entry<String, String> request : requests.entrySet()) {
       lines.add(request.getKey(), request.getValue());
     }
     lines.add("instructions", instructions.size());
     for (int i = 0; i < instructions.size(); i++) {
-      describe(lines, i, instructions.get(i));
+      describe(lines, i, calls.get(i));
     }
     for (int i = signers; i < keys.size(); i++) {
       if (!isUsed(i)) {
@@ -278,19 +293,54 @@ public final class SolanaTransaction {
     return instructions.stream().anyMatch(i -> i.program == key || i.accounts.contains(key));
   }
 
-  private void describe(Lines lines, int number, Instruction instruction) throws IntentException {
-    String program = SolanaAddress.of(keys.get(instruction.program));
-    List<SolanaPrograms.Account> accounts =
-        instruction.accounts.stream()
-            .map(i -> new SolanaPrograms.Account(SolanaAddress.of(keys.get(i)), i < signers))
-            .toList();
-    SolanaPrograms.Call call =
-        SolanaPrograms.read(program, accounts, instruction.data, version == Version.V1)
-            .orElseThrow(
-                () ->
-                    new IntentException(
-                        IntentProblem.PAYLOAD_NOT_READ,
-                        "instruction " + number + " of program " + program));
+  private List<SolanaPrograms.Call> calls() throws IntentException {
+    List<SolanaPrograms.Call> calls = new ArrayList<>();
+    for (Instruction instruction : instructions) {
+      String program = SolanaAddress.of(keys.get(instruction.program));
+      List<SolanaPrograms.Account> accounts =
+          instruction.accounts.stream()
+              .map(i -> new SolanaPrograms.Account(SolanaAddress.of(keys.get(i)), i < signers))
+              .toList();
+      int number = calls.size();
+      calls.add(
+          SolanaPrograms.read(program, accounts, instruction.data, version == Version.V1)
+              .orElseThrow(
+                  () ->
+                      new IntentException(
+                          IntentProblem.PAYLOAD_NOT_READ,
+                          "instruction " + number + " of program " + program)));
+    }
+    return calls;
+  }
+
+  /**
+   * Before version 1 the payer pays for units of computing: those that the transaction asks for,
+   * or, if it says nothing, as many as its instructions may have, which is never more than a
+   * transaction may have.
+   */
+  private void describePriorityFee(Lines lines, List<SolanaPrograms.Call> calls)
+      throws IntentException {
+    Optional<BigInteger> price = most(calls, SolanaPrograms.Call::unitPrice);
+    if (version == Version.V1 || price.isEmpty()) {
+      return;
+    }
+    BigInteger units = most(calls, SolanaPrograms.Call::unitLimit).orElse(MAX_UNITS).min(MAX_UNITS);
+    lines.add(
+        "priority fee at most, lamports",
+        price
+            .get()
+            .multiply(units)
+            .add(MICRO_LAMPORTS.subtract(BigInteger.ONE))
+            .divide(MICRO_LAMPORTS));
+  }
+
+  private static Optional<BigInteger> most(
+      List<SolanaPrograms.Call> calls, Function<SolanaPrograms.Call, Optional<BigInteger>> number) {
+    return calls.stream().map(number).flatMap(Optional::stream).max(Comparator.naturalOrder());
+  }
+
+  private void describe(Lines lines, int number, SolanaPrograms.Call call) throws IntentException {
+    Instruction instruction = instructions.get(number);
     lines.add("instruction " + number, call.text());
     for (Map.Entry<String, String> value : call.values().entrySet()) {
       lines.add(number + " " + value.getKey(), value.getValue());

@@ -304,14 +304,23 @@ final class TypedData {
       return hash(type, value, path, depth);
     }
     byte[] word = encode(type, value);
-    if (type.equals("bytes") && !value.stringValue().equals("0x")) {
-      // They are for a contract, which takes them for a call of another one, say.
+    if (type.equals("bytes")) {
+      // They are for a contract, which takes them for a call of another one, say. None at all are
+      // such a call, too: an order of a Safe with no data can pay out all that it has.
       throw new IntentException(
           IntentProblem.PAYLOAD_NOT_READ,
           path.length() <= MAX_PLACE ? "bytes in " + path : "a value of type bytes");
     }
-    lines.add(path, value.isString() ? value.stringValue() : value.toString());
+    lines.add(path, shown(type, value));
     return word;
+  }
+
+  /** A number has several forms, and in decimal it can be compared. */
+  private static String shown(String type, JsonNode value) throws IntentException {
+    if (type.startsWith("uint") || type.startsWith("int")) {
+      return number(value).toString();
+    }
+    return value.isString() ? value.stringValue() : value.toString();
   }
 
   private static byte[] encode(String type, JsonNode value) throws IntentException {

@@ -19,6 +19,7 @@ class EthereumCallsTest {
       "000000000000000000000000fb6916095ca1df60bb79ce92ce3ea74c37c5d359";
   private static final String SEVEN = "%064x".formatted(7);
   private static final String MOST = "ff".repeat(32);
+  private static final String NEARLY = "ff".repeat(31) + "fe";
 
   /** A transaction to a contract. */
   private static SigningIntent call(String data) {
@@ -47,6 +48,7 @@ class EthereumCallsTest {
         .replace("BOB", BOB)
         .replace("SEVEN", SEVEN)
         .replace("MOST", MOST)
+        .replace("NEARLY", NEARLY)
         .replace("NONE", "%064x".formatted(0))
         .replace("TRUE", "%064x".formatted(1))
         .replace("AT4", "%064x".formatted(4 * 32))
@@ -60,7 +62,9 @@ class EthereumCallsTest {
       delimiter = ';',
       value = {
         "a9059cbb ALICE SEVEN; transfer(address,uint256); recipient: ALICE| amount: 7",
-        "095ea7b3 ALICE MOST; approve(address,uint256); spender: ALICE| amount or token: MOST",
+        "095ea7b3 ALICE MOST; approve(address,uint256); spender: ALICE| amount or token: MOST, without limit",
+        "095ea7b3 ALICE NEARLY; approve(address,uint256); spender: ALICE| amount or token: NEARLY",
+        "a9059cbb ALICE MOST; transfer(address,uint256); recipient: ALICE| amount: MOST",
         "23b872dd ALICE BOB SEVEN; transferFrom(address,address,uint256);"
             + " owner: ALICE| recipient: BOB| amount or token: 7",
         "42842e0e ALICE BOB SEVEN; safeTransferFrom(address,address,uint256);"
@@ -82,7 +86,8 @@ class EthereumCallsTest {
               value
                   .replace("ALICE", "0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed")
                   .replace("BOB", "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359")
-                  .replace("MOST", "" + new BigInteger(MOST, 16)))
+                  .replace("MOST", "" + new BigInteger(MOST, 16))
+                  .replace("NEARLY", "" + new BigInteger(NEARLY, 16)))
           .append("\n");
     }
     assertThat(PayloadsTest.text(Payloads.decode(call(words(data)), ANY_KEY)))
@@ -127,6 +132,7 @@ class EthereumCallsTest {
 
   @Test
   void a_value_without_data_is_read() throws Exception {
-    assertThat(PayloadsTest.text(Payloads.decode(call(""), ANY_KEY))).endsWith("data length: 0\n");
+    assertThat(PayloadsTest.text(Payloads.decode(call(""), ANY_KEY)))
+        .endsWith("fee at most: 1 wei, 0.000000000000000001 ether\ndata length: 0\n");
   }
 }

@@ -71,6 +71,7 @@ class EthereumTransactionTest {
             nonce: 9
             gas limit: 21000
             gas price: 20000000000
+            fee at most: 420000000000000 wei, 0.00042 ether
             data length: 0
             """);
     assertThat(
@@ -87,20 +88,31 @@ class EthereumTransactionTest {
   /** Digest, signature and signed form by ethers 6.17.0. */
   @Test
   void transactions_with_a_type() throws Exception {
-    DecodedPayload call = decode(EIP_2930);
-    assertThat(call.toSign())
+    assertThat(EthereumTransaction.decode(EIP_2930).digest())
         .isEqualTo(
             ByteString.fromHex("e367af50d288c1300fab139e62a1110af191e2b35cb63d5ab2e79cd366a792a6"));
+    PayloadsTest.assertNotRead(
+        "value with a call",
+        SigningIntent.newBuilder().setEthereumTransaction(EIP_2930).build(),
+        ANY_KEY);
+    // The same without its value, which takes eight bytes behind their length
+    DecodedPayload call =
+        decode(
+            ByteString.fromHex(
+                PayloadsTest.hex(EIP_2930)
+                    .replace("01f8e4", "01f8dc")
+                    .replace("880de0b6b3a7640000", "80")));
     assertThat(PayloadsTest.text(call))
         .isEqualTo(
             """
             type: EIP-2930
             chain id: 1
             to: 0x5aAeb6053F3E94C9b9A09f33669435E7Ef1BeAed
-            value: 1000000000000000000
+            value: 0
             nonce: 7
             gas limit: 100000
             gas price: 30000000000
+            fee at most: 3000000000000000 wei, 0.003 ether
             data length: 68
             call: transfer(address,uint256)
             call recipient: 0x0000000000000000000000000000000000000000
@@ -155,6 +167,7 @@ class EthereumTransactionTest {
             gas limit: 21000
             max fee per gas: 40000000000
             max priority fee per gas: 1500000000
+            fee at most: 840000000000000 wei, 0.00084 ether
             data length: 0
             access list length: 0
             """);

@@ -126,6 +126,7 @@ class SolanaTransactionTest {
             fee payer: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1
             also signed by: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99
             recent blockhash: EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k
+            priority fee at most, lamports: 200
             instructions: 5
             instruction 0: compute budget: unit limit
             0 units: 200000
@@ -164,19 +165,20 @@ class SolanaTransactionTest {
 
   @ParameterizedTest
   @CsvSource({
-    "system, 0001, 00000000 0100000000000000 a500000000000000 KEY, create account,"
-        + " lamports: 1|bytes: 165|owner: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99|payer: P"
-        + "|new account: A",
     "system, 010100, 04000000, advance nonce, nonce account: A|recent blockhashes: A|authority: P",
-    "token, 010100, 03 3100000000000000, transfer, amount: 49|from: A|to: A|authority: P",
+    "token, 01010100, 0c 3100000000000000 06, transfer checked,"
+        + " amount: 49|decimals: 6|from: A|mint: A|to: A|authority: P",
     // Of an account of several owners, who sign
-    "token, 01010100, 03 3100000000000000, transfer,"
-        + " amount: 49|from: A|to: A|authority: A|account 3: P",
-    "token, 010100, 04 3100000000000000, approve, amount: 49|account: A|delegate: A|authority: P",
+    "token, 0101010100, 0c 3100000000000000 06, transfer checked,"
+        + " amount: 49|decimals: 6|from: A|mint: A|to: A|authority: A|account 4: P",
     "token, 0100, 05, revoke, account: A|authority: P",
-    "token, 010000, 09, close account, account: A|rent to: P|authority: P",
     "token, 01010100, 0d 3100000000000000 06, approve checked,"
         + " amount: 49|decimals: 6|account: A|mint: A|delegate: A|authority: P",
+    "token, 01010100, 0d feffffffffffffff 06, approve checked,"
+        + " amount: 18446744073709551614|decimals: 6|account: A|mint: A|delegate: A|authority: P",
+    "token, 01010100, 0d ffffffffffffffff 06, approve checked,"
+        + " 'amount: 18446744073709551615, without limit|decimals: 6|account: A|mint: A|delegate: A"
+        + "|authority: P'",
     "budget, '', 01 00000400, heap, bytes: 262144",
     "budget, '', 02 400d0300, unit limit, units: 200000",
     "budget, '', 03 e803000000000000, unit price, micro-lamports: 1000",
@@ -191,7 +193,7 @@ class SolanaTransactionTest {
             .replace(": A|", ": J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, writable|")
             .replaceAll("\\|$", "\n")
             .replace("|", "\n0 ");
-    ByteString message = calling(program, accounts, data.replace("KEY", ALICE).replace(" ", ""));
+    ByteString message = calling(program, accounts, data.replace(" ", ""));
     assertThat(PayloadsTest.text(Payloads.decode(intent(message), KEY))).contains(shown);
   }
 
@@ -232,20 +234,62 @@ class SolanaTransactionTest {
 
   @Test
   void a_durable_nonce_and_a_multisig_are_seen() throws Exception {
-    assertThat(PayloadsTest.text(Payloads.decode(intent(LEGACY), KEY)))
+    PayloadsTest.assertNotRead(
+        "instruction 1 of program TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA",
+        intent(LEGACY),
+        KEY);
+    String checked =
+        PayloadsTest.hex(LEGACY)
+            .replace("0604030200010903ffffffffffffffff", "060503050200010a0cffffffffffffffff06");
+    assertThat(PayloadsTest.text(Payloads.decode(intent(ByteString.fromHex(checked)), KEY)))
         .endsWith(
             """
+            recent blockhash: EETubP5AKHgjPAhzPAFcb8BAY1hMH639CWCFTqi3hq1k
+            expires: never
+            instructions: 2
             instruction 0: system program: advance nonce
             0 nonce account: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
             0 recent blockhashes: SysvarRecentB1ockHashes11111111111111111111
             0 authority: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
-            instruction 1: SPL token: transfer
+            instruction 1: SPL token: transfer checked
             1 amount: 18446744073709551615
+            1 decimals: 6
             1 from: 9WzDXwBbmkg8ZTbNMqUxvQRAyrZzDsGYdLVL9zYtAWWM, writable
+            1 mint: SysvarRecentB1ockHashes11111111111111111111
             1 to: 5ZWj7a1f8tWkjBESHKgrLmXshuXxqeY9SYcfbshpAqPG, writable
             1 authority: 2KW2XRd9kwqet15Aha2oK3tYvd3nWbTFH1MBiRAv1BE1, signs, writable
-            1 account 3: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
+            1 account 4: J3dxNj7nDRRqRRXuEMynDG57DkZK4jYRuv3Garmb1i99, signs
             """);
+  }
+
+  /** A part of a lamport is paid as a whole one. */
+  @ParameterizedTest
+  @CsvSource({
+    "'', 0100000000000000, 2",
+    "400d0300, 0000000000000000, 0",
+    "400d0300, 0100000000000000, 1",
+    "40420f00, 0100000000000000, 1",
+    "41420f00, 0100000000000000, 2",
+    // More units than a transaction may have
+    "ffffffff, ffffffffffffffff, 25825441703193372261",
+  })
+  void the_most_that_a_place_in_the_queue_costs_is_shown(String limit, String price, String most)
+      throws Exception {
+    String calls = (limit.isEmpty() ? "" : "020005" + "02" + limit) + "020009" + "03" + price;
+    String message = "010001" + "03" + PAYER + ALICE + BUDGET + BLOCKHASH;
+    ByteString encoded = ByteString.fromHex(message + (limit.isEmpty() ? "01" : "02") + calls);
+    assertThat(PayloadsTest.text(Payloads.decode(intent(encoded), KEY)))
+        .contains("priority fee at most, lamports: " + most + "\n");
+  }
+
+  /** Only the first instruction makes the nonce take the place of the blockhash. */
+  @Test
+  void a_nonce_that_is_advanced_later_lets_the_transaction_expire() throws Exception {
+    assertThat(
+            PayloadsTest.text(
+                Payloads.decode(intent(ByteString.fromHex(version1("00000000", ""))), KEY)))
+        .contains("instruction 1: system program: advance nonce\n")
+        .doesNotContain("expires");
   }
 
   /** Of one signer: the payer, Alice, the program; one instruction of it. */
@@ -267,10 +311,18 @@ class SolanaTransactionTest {
     "system, 0001, ''",
     "token, 0001, 033100000000000000",
     "token, 000101, 0c3100000000000000",
+    // An account whose owner is any program
+    "system, 0001, 000000000100000000000000a500000000000000" + ALICE,
+    // Of which token, nothing says
+    "token, 010100, 033100000000000000",
+    "token, 01010100, 033100000000000000",
+    "token, 010100, 043100000000000000",
+    // To close an account, which pays out what it has, without an amount
+    "token, 010000, 09",
     // Set authority: to give an account away
     "token, 0100, 060201" + ALICE,
     // One account more, which does not sign: it would be for code of the token's issuer
-    "token, 01010001, 033100000000000000",
+    "token, 0101010001, 0c310000000000000006",
     "budget, 00, 0240420f00",
     "budget, '', 0040420f00",
     "memo, '', ff",

@@ -224,8 +224,9 @@ public record SignerProperties(
    * @param minParties the fewest parties that may hold a share of such a key; 2 if not given
    * @param allowedParties names of the parties that may hold a share of such a key; every party of
    *     the roster if not given
-   * @param payloads labels of {@link PayloadKind}; if not given, those that a signer can read: not
-   *     {@code digest}, and not {@code message}, which may be anything
+   * @param payloads labels of {@link PayloadKind}; if not given, transactions and Ethereum
+   *     messages: not {@code digest} and {@code message}, which may be anything, and not {@code
+   *     ethereum-typed-data}, which may mean anything to its contract
    * @param derivationPrefixes paths below a key that it may use: {@code m} for all
    * @param purposes globs over the intent's purpose
    * @param maxMessageBytes of a payload to sign
@@ -245,7 +246,6 @@ public record SignerProperties(
       @DefaultValue({
             "ethereum-transaction",
             "ethereum-message",
-            "ethereum-typed-data",
             "bitcoin-input",
             "solana-transaction"
           })

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -122,6 +123,15 @@ class RequesterSettingsTest {
     assertThat(maySign(rule("payloads: []"))).isFalse();
     // A message may be anything, a transaction among them: the right to it is given by name.
     assertThat(maySign(rule())).isFalse();
+    // So is that to typed data, which mean to a contract whatever it says.
+    assertThat(rule().payloads())
+        .containsExactlyInAnyOrder(
+            PayloadKind.ETHEREUM_TRANSACTION,
+            PayloadKind.ETHEREUM_MESSAGE,
+            PayloadKind.BITCOIN_INPUT,
+            PayloadKind.SOLANA_TRANSACTION);
+    assertThat(rule("payloads: [ethereum-typed-data]").payloads())
+        .containsExactly(PayloadKind.ETHEREUM_TYPED_DATA);
   }
 
   @Test
