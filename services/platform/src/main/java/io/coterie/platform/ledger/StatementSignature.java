@@ -21,7 +21,9 @@ public final class StatementSignature {
   private StatementSignature() {}
 
   /**
-   * Whether an evidence key made a signature of a statement.
+   * Whether an evidence key made a signature of a statement. The equation is checked up to points
+   * of small order, unlike in the JDK and in the core: the holder of the key can make signatures
+   * that only this check takes, of statements that it could sign anyway.
    *
    * @param evidenceKey 32 bytes, as pinned in the roster; anything else verifies nothing
    */

@@ -4,7 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.KeyTarget;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.function.Supplier;
+import java.util.function.Function;
 
 /**
  * The derived keys that were asked for last. A wallet signs at one target again and again, three
@@ -16,8 +16,7 @@ final class RecentKeys {
   static final int MAX = 1024;
 
   /** Everything that the derived key follows from. */
-  private record Name(
-      SchemeKeys scheme, ByteString publicKey, ByteString chainCode, KeyTarget target) {
+  record Name(SchemeKeys scheme, ByteString publicKey, ByteString chainCode, KeyTarget target) {
     /** Of bytes of its own: those of a message are overwritten once it was read. */
     Name kept() {
       return new Name(
@@ -41,14 +40,15 @@ final class RecentKeys {
   /**
    * The key of a target.
    *
-   * @param derive makes it if it is not remembered; its exceptions are not
+   * @param derive makes it, from bytes that nobody overwrites, if it is not remembered; its
+   *     exceptions are not
    */
   ByteString get(
       SchemeKeys scheme,
       ByteString publicKey,
       ByteString chainCode,
       KeyTarget target,
-      Supplier<ByteString> derive) {
+      Function<Name, ByteString> derive) {
     Name name = new Name(scheme, publicKey, chainCode, target);
     synchronized (this) {
       ByteString known = keys.get(name);
@@ -57,7 +57,7 @@ final class RecentKeys {
       }
     }
     Name kept = name.kept();
-    ByteString derived = copy(derive.get());
+    ByteString derived = copy(derive.apply(kept));
     synchronized (this) {
       keys.put(kept, derived);
     }

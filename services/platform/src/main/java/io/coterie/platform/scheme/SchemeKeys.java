@@ -103,13 +103,18 @@ public enum SchemeKeys {
         yield key.getPublicKey();
       }
       case TREE, TAPROOT ->
-          RECENT.get(
-              this, key.getPublicKey(), key.getChainCode(), target, () -> derived(key, target));
+          RECENT.get(this, key.getPublicKey(), key.getChainCode(), target, this::derived);
     };
   }
 
-  private ByteString derived(KeyPublic key, KeyTarget target) {
-    ByteString descendant = descendant(key, target);
+  private ByteString derived(RecentKeys.Name of) {
+    KeyTarget target = of.target();
+    ByteString descendant =
+        target.path().isEmpty()
+            ? of.publicKey()
+            : ExtendedPublicKey.of(of.publicKey(), of.chainCode())
+                .derive(target.path())
+                .publicKey();
     if (family == Family.TREE) {
       return descendant;
     }
@@ -117,14 +122,6 @@ public enum SchemeKeys {
     return target.taproot().isPresent()
         ? TaprootKey.output(internal, target.taproot().get())
         : internal;
-  }
-
-  private static ByteString descendant(KeyPublic key, KeyTarget target) {
-    return target.path().isEmpty()
-        ? key.getPublicKey()
-        : ExtendedPublicKey.of(key.getPublicKey(), key.getChainCode())
-            .derive(target.path())
-            .publicKey();
   }
 
   /** Whether what they sign is a digest of 32 bytes, and not a message that the scheme hashes. */

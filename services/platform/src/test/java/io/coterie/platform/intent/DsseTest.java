@@ -30,38 +30,52 @@ class DsseTest {
     assertThat(Dsse.verifies(pair.getPublic(), PAE, expected)).isTrue();
   }
 
+  private static PrivateKey key(Optional<byte[]> seed) {
+    return new EdECPrivateKey() {
+      private static final long serialVersionUID = 1L;
+
+      @Override
+      public Optional<byte[]> getBytes() {
+        return seed;
+      }
+
+      @Override
+      public NamedParameterSpec getParams() {
+        return NamedParameterSpec.ED25519;
+      }
+
+      @Override
+      public String getAlgorithm() {
+        return "Ed25519";
+      }
+
+      @Override
+      public String getFormat() {
+        return "none";
+      }
+
+      @Override
+      public byte[] getEncoded() {
+        return new byte[0];
+      }
+    };
+  }
+
+  /** A provider may show the array that it signs with. */
+  @Test
+  void key_that_shows_its_own_array_keeps_it() throws Exception {
+    KeyPair pair = KeyPairGenerator.getInstance("Ed25519").generateKeyPair();
+    byte[] own = ((EdECPrivateKey) pair.getPrivate()).getBytes().orElseThrow();
+    PrivateKey shown = key(Optional.of(own));
+    byte[] first = Dsse.sign(shown, PAE);
+    assertThat(Dsse.sign(shown, PAE)).isEqualTo(first);
+    assertThat(Dsse.verifies(pair.getPublic(), PAE, first)).isTrue();
+  }
+
   /** As one in a device is, whose own provider signs with it. */
   @Test
   void key_that_shows_no_bytes_is_left_to_its_provider() throws Exception {
-    PrivateKey hidden =
-        new EdECPrivateKey() {
-          private static final long serialVersionUID = 1L;
-
-          @Override
-          public Optional<byte[]> getBytes() {
-            return Optional.empty();
-          }
-
-          @Override
-          public NamedParameterSpec getParams() {
-            return NamedParameterSpec.ED25519;
-          }
-
-          @Override
-          public String getAlgorithm() {
-            return "Ed25519";
-          }
-
-          @Override
-          public String getFormat() {
-            return "none";
-          }
-
-          @Override
-          public byte[] getEncoded() {
-            return new byte[0];
-          }
-        };
+    PrivateKey hidden = key(Optional.empty());
     org.assertj.core.api.Assertions.assertThatThrownBy(() -> Dsse.sign(hidden, PAE))
         .as("the JDK's provider has no such key")
         .isInstanceOf(java.security.InvalidKeyException.class);

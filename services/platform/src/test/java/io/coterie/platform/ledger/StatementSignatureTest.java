@@ -3,12 +3,14 @@ package io.coterie.platform.ledger;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import java.math.BigInteger;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
 import java.security.MessageDigest;
 import java.security.Signature;
+import java.security.interfaces.EdECPrivateKey;
 import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 
@@ -132,5 +134,70 @@ class StatementSignatureTest {
     byte[] neutral = new byte[32];
     neutral[0] = 1;
     assertThat(verifies(neutral, STATEMENT, Arrays.copyOf(neutral, 64))).isFalse();
+  }
+
+  /**
+   * The holder of a key can add the point of order 2 to the commitment. This check multiplies by
+   * the cofactor and accepts it; the JDK and the core do not. So a party may have two signatures of
+   * a statement, as it may anyway by another nonce, and nobody else gains one.
+   */
+  @Test
+  void commitment_with_the_point_of_order_two_is_taken_here_and_not_by_the_jdk() throws Exception {
+    BigInteger order = number(ORDER);
+    byte[] expanded =
+        MessageDigest.getInstance("SHA-512")
+            .digest(((EdECPrivateKey) pair.getPrivate()).getBytes().orElseThrow());
+    byte[] scalar = Arrays.copyOf(expanded, 32);
+    scalar[0] &= (byte) 0xf8;
+    scalar[31] = (byte) (scalar[31] & 0x7f | 0x40);
+    // The nonce of the JDK's signature follows from its response and challenge.
+    byte[] hash = MessageDigest.getInstance("SHA-256").digest(STATEMENT.toByteArray());
+    BigInteger before = challenge(Arrays.copyOf(signature, 32), hash);
+    BigInteger nonce =
+        number(Arrays.copyOfRange(signature, 32, 64))
+            .subtract(before.multiply(number(scalar)))
+            .mod(order);
+    // (x, y) + (0, -1) = (-x, -y).
+    byte[] commitment = Arrays.copyOf(signature, 32);
+    int sign = commitment[31] & 0x80;
+    commitment[31] &= 0x7f;
+    BigInteger prime = BigInteger.TWO.pow(255).subtract(BigInteger.valueOf(19));
+    commitment = bytes(prime.subtract(number(commitment)));
+    commitment[31] |= (byte) (sign ^ 0x80);
+    BigInteger response =
+        nonce.add(challenge(commitment, hash).multiply(number(scalar))).mod(order);
+    byte[] other = Arrays.copyOf(commitment, 64);
+    System.arraycopy(bytes(response), 0, other, 32, 32);
+    Signature jdk = Signature.getInstance("Ed25519");
+    jdk.initVerify(pair.getPublic());
+    jdk.update("coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII));
+    jdk.update(hash);
+    assertThat(jdk.verify(other)).isFalse();
+    assertThat(verifies(key, STATEMENT, other)).isTrue();
+  }
+
+  private BigInteger challenge(byte[] commitment, byte[] hash) throws GeneralSecurityException {
+    MessageDigest digest = MessageDigest.getInstance("SHA-512");
+    digest.update(commitment);
+    digest.update(key);
+    digest.update("coterie/statement-signature/1".getBytes(StandardCharsets.US_ASCII));
+    digest.update(hash);
+    return number(digest.digest()).mod(number(ORDER));
+  }
+
+  private static BigInteger number(byte[] littleEndian) {
+    byte[] turned = new byte[littleEndian.length];
+    for (int i = 0; i < turned.length; i++) {
+      turned[i] = littleEndian[turned.length - 1 - i];
+    }
+    return new BigInteger(1, turned);
+  }
+
+  private static byte[] bytes(BigInteger number) {
+    byte[] bytes = new byte[32];
+    for (int i = 0; i < bytes.length; i++) {
+      bytes[i] = number.shiftRight(8 * i).byteValue();
+    }
+    return bytes;
   }
 }

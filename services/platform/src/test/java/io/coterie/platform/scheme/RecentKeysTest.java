@@ -27,7 +27,7 @@ class RecentKeysTest {
         key,
         code,
         target,
-        () -> ByteString.copyFromUtf8("derived " + derived.incrementAndGet()));
+        _ -> ByteString.copyFromUtf8("derived " + derived.incrementAndGet()));
   }
 
   private ByteString get(KeyTarget target) {
@@ -69,6 +69,29 @@ class RecentKeysTest {
     assertThat(get(new KeyTarget(List.of(), Optional.of(same)))).isEqualTo(sevens);
   }
 
+  /** Else a key that was remembered for one target would be that of another. */
+  @Test
+  void bytes_that_are_overwritten_meanwhile_are_not_those_it_is_derived_from() {
+    byte[] message = new byte[32];
+    Arrays.fill(message, (byte) 7);
+    ByteString bytes = UnsafeByteOperations.unsafeWrap(message);
+    KeyTarget target = new KeyTarget(List.of(), Optional.of(bytes));
+    ByteString sevens = ByteString.copyFrom(message);
+    ByteString from =
+        recent.get(
+            SchemeKeys.BIP340_SECP256K1,
+            bytes,
+            bytes,
+            target,
+            name -> {
+              Arrays.fill(message, (byte) 0);
+              return name.publicKey()
+                  .concat(name.chainCode())
+                  .concat(name.target().taproot().orElseThrow());
+            });
+    assertThat(from).isEqualTo(sevens.concat(sevens).concat(sevens));
+  }
+
   @Test
   void no_more_are_remembered_than_the_last() {
     ByteString first = get(TARGET);
@@ -90,7 +113,7 @@ class RecentKeysTest {
                     KEY,
                     CODE,
                     TARGET,
-                    () -> {
+                    _ -> {
                       throw new IllegalArgumentException("none");
                     }))
         .isInstanceOf(IllegalArgumentException.class);

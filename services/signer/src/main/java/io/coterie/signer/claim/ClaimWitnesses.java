@@ -133,9 +133,7 @@ public final class ClaimWitnesses {
     lane.execute(
         () -> {
           start.whenMet(then);
-          long now = nanos.getAsLong();
-          start.reached(now);
-          state(now);
+          start.reached(nanos.getAsLong());
           release();
         });
   }
@@ -159,7 +157,6 @@ public final class ClaimWitnesses {
         () -> {
           waiting.put(session, new Waiting(now, peers, holders, coordinator, then));
           start.reached(nanos.getAsLong());
-          state(nanos.getAsLong());
           release();
         });
   }
@@ -188,7 +185,6 @@ public final class ClaimWitnesses {
           lookAtAnswers();
           witnesses.values().forEach(w -> w.tick(nowNanos));
           coordinators.values().forEach(w -> w.tick(nowNanos));
-          state(nowNanos);
           release();
         });
   }
@@ -285,7 +281,7 @@ public final class ClaimWitnesses {
         : coordinators.computeIfAbsent(member, _ -> new Witness(now));
   }
 
-  /** Lets go on whoever waits for no witness any more. */
+  /** Lets go on whoever waits for no witness any more, and tells those that are waited for. */
   private void release() {
     long now = nanos.getAsLong();
     lookAtAnswers();
@@ -302,6 +298,9 @@ public final class ClaimWitnesses {
     do {
       letGo();
     } while (hold(now));
+    // The sessions may wait for others now than before, who were not told. Their time begins now,
+    // however long the disk took above.
+    state(nanos.getAsLong());
   }
 
   private void letGo() {
@@ -340,6 +339,7 @@ public final class ClaimWitnesses {
   private boolean hold(long now) {
     ByteString mark = claims.position().mark();
     Map<Integer, List<Long>> held = new HashMap<>();
+    long tellNanos = nanos.getAsLong();
     if (!waiting.isEmpty() && start.isOver(mark)) {
       Set<Integer> reachable = reachable();
       for (Waiting session : waiting.values()) {
@@ -354,7 +354,8 @@ public final class ClaimWitnesses {
         }
         for (int other : outside(session, reachable)) {
           if (witnesses.containsKey(other)) {
-            held.computeIfAbsent(other, _ -> new ArrayList<>()).add(since);
+            held.computeIfAbsent(other, _ -> new ArrayList<>())
+                .add(session.waitsSince(other, since, tellNanos));
           }
         }
       }
@@ -412,11 +413,7 @@ public final class ClaimWitnesses {
   public void answered(Member sender, ClaimMemory remembered) {
     if (remembered.getRememberedCount() <= MAX_REMEMBERED
         && answers.put(sender, new Answer(remembered, nanos.getAsLong())) == null) {
-      lane.execute(
-          () -> {
-            release();
-            state(nanos.getAsLong());
-          });
+      lane.execute(this::release);
     }
   }
 

@@ -26,6 +26,9 @@ final class Waiting {
   /** Since when it waits for those outside it alone. */
   @Nullable Long heldNanos;
 
+  /** Since when parties without a share of the key are told of it, too. */
+  private @Nullable Long othersNanos;
+
   Waiting(
       long claims, List<Integer> peers, List<Integer> holders, Member coordinator, Runnable then) {
     this.claims = claims;
@@ -37,7 +40,7 @@ final class Waiting {
 
   /**
    * The parties that are told of its claim at once: its peers and the holders of the key, of whom
-   * one outside it is enough; everybody if none of these is waited for, or they are late. In a
+   * one outside it is enough; everybody if none of these is waited for, or they are slow. In a
    * large installation the others would have most of the work of a session, and decide nothing.
    *
    * @param outside the parties outside it of which it waits for one
@@ -46,10 +49,32 @@ final class Waiting {
   Set<Integer> toldAtOnce(Set<Integer> outside, Set<Integer> reachable, long nowNanos) {
     Set<Integer> told = new HashSet<>(peers);
     told.addAll(holders);
-    boolean late = heldNanos != null && nowNanos - heldNanos > Witness.GRACE_NANOS;
-    if (late || Collections.disjoint(outside, holders)) {
+    boolean slow = heldNanos != null && nowNanos - heldNanos > Witness.SLOW_NANOS;
+    if (othersNanos == null && (slow || Collections.disjoint(outside, holders))) {
+      othersNanos = nowNanos;
+    }
+    if (othersNanos != null) {
       told.addAll(reachable);
     }
     return told;
+  }
+
+  /**
+   * Since when it counts against a party that the session waits for it: not before that party was
+   * told.
+   *
+   * @param held {@link #heldNanos}
+   * @param tellNanos when it is told if it was not so far
+   */
+  long waitsSince(int other, long held, long tellNanos) {
+    if (holders.contains(other)) {
+      return held;
+    }
+    Long told = othersNanos;
+    if (told == null) {
+      return tellNanos;
+    }
+    // By difference: the clock may overflow.
+    return told - held > 0 ? told : held;
   }
 }

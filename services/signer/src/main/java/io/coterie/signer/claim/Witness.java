@@ -23,6 +23,9 @@ final class Witness {
   /** So long after its peers each session waits for those outside it, whatever they did before. */
   static final long GRACE_NANOS = TimeUnit.MILLISECONDS.toNanos(250);
 
+  /** A session that has waited for a holder of the key for so long tells the other parties too. */
+  static final long SLOW_NANOS = GRACE_NANOS / 2;
+
   /**
    * One party outside the sessions holds them up for so long beyond that, and then is on probation.
    */
@@ -85,13 +88,14 @@ final class Witness {
   /**
    * From now on it holds up these sessions.
    *
-   * @param since when each has begun to wait for those outside it alone
+   * @param since when each has begun to wait for it, and it was told
    * @return whether it is not waited for any more because of that
    */
   boolean hold(List<Long> since, long nowNanos) {
     holds = !since.isEmpty();
     int overdue = 0;
-    long longest = 0;
+    // Below zero for one that is told in a moment.
+    long longest = holds ? Long.MIN_VALUE : 0;
     for (long from : since) {
       overdue += nowNanos - from > GRACE_NANOS ? 1 : 0;
       longest = Math.max(longest, nowNanos - from);

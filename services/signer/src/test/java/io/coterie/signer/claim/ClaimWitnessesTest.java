@@ -612,6 +612,165 @@ class ClaimWitnessesTest {
     assertThat(waited).containsKey(without);
   }
 
+  // ---- parties that are told later than others -------------------------------------------------
+
+  private void meetWithDelta() {
+    net.roster = new Roster("test", 1, List.of(alpha, bravo, charlie, delta, ordering, replica));
+    net.reachable.add(delta);
+    begin(2);
+    assertThat(answer(bravo) & answer(charlie) & answer(delta)).as("a start").isTrue();
+    assertThat(waited).hasSize(1);
+  }
+
+  /** More than may be overdue; bravo has answered all of them. */
+  private @Nullable ClaimCount burst() {
+    now += 1_000 * MILLI;
+    ClaimCount last = null;
+    for (int i = 0; i < 33; i++) {
+      begin(2);
+    }
+    while (answer(bravo)) {
+      last = net.last.get(bravo);
+    }
+    assertThat(waited).hasSize(1);
+    assertThat(net.next(delta)).as("charlie is waited for").isNull();
+    return last;
+  }
+
+  private void isToldAndLetsAllGo(Member witness) {
+    assertThat(waited).as("nobody outside remembers them").hasSize(1);
+    assertThat(answer(witness)).as("it was told").isTrue();
+    assertThat(waited).hasSize(sessions);
+  }
+
+  /** Else a burst and a silent holder would let all go, and a rollback would show nowhere. */
+  @Test
+  void a_burst_waits_for_those_it_tells_when_a_holder_is_late() {
+    meetWithDelta();
+    ClaimCount last = burst();
+    now += 251 * MILLI;
+    tell(bravo, last);
+    isToldAndLetsAllGo(delta);
+  }
+
+  @Test
+  void a_burst_waits_for_those_it_tells_when_a_tick_finds_a_holder_late() {
+    meetWithDelta();
+    burst();
+    now += 251 * MILLI;
+    witnesses.tick();
+    run();
+    isToldAndLetsAllGo(delta);
+  }
+
+  /** Another quarter of a second, and no longer than that: they may be dead too. */
+  @Test
+  void a_burst_waits_for_them_for_a_quarter_of_a_second() {
+    meetWithDelta();
+    ClaimCount last = burst();
+    now += 251 * MILLI;
+    tell(bravo, last);
+    now += 250 * MILLI;
+    tell(bravo, last);
+    assertThat(waited).hasSize(1);
+    now += MILLI;
+    tell(bravo, last);
+    assertThat(waited).hasSize(sessions);
+  }
+
+  /** Told at half the time, it has answered before charlie is overdue. */
+  @Test
+  void the_others_are_told_before_a_holder_is_overdue() {
+    meetWithDelta();
+    ClaimCount last = burst();
+    now += 126 * MILLI;
+    tell(bravo, last);
+    assertThat(answer(delta)).isTrue();
+    assertThat(waited).as("charlie is waited for").hasSize(1);
+    now += 125 * MILLI;
+    tell(bravo, last);
+    assertThat(waited).hasSize(sessions);
+  }
+
+  /** Its time begins when it is told, however long this party stood still before. */
+  @Test
+  void the_time_in_which_the_disk_was_read_is_not_held_against_those_told_after_it() {
+    meetWithDelta();
+    LedgerPosition before = LedgerPosition.NONE.next(random());
+    ledger.wasAt(before);
+    ClaimCount last = burst();
+    now += 251 * MILLI;
+    ledger.reading = () -> now += 1_900 * MILLI;
+    tell(bravo, count(alpha, before));
+    ledger.reading = () -> {};
+    now += 249 * MILLI;
+    tell(bravo, last);
+    witnesses.tick();
+    run();
+    isToldAndLetsAllGo(delta);
+  }
+
+  /** It answers within a fifth of a second, as soon as it is told. */
+  @Test
+  void whoever_takes_the_place_of_a_holder_pays_for_no_time_before_it_was_told() {
+    meetWithDelta();
+    for (int time = 0; time < 2; time++) {
+      now += 1_000 * MILLI;
+      SessionId ends = begin(2, 3);
+      SessionId held = begin(2);
+      while (answer(bravo)) {
+        // both claims
+      }
+      now += 300 * MILLI;
+      net.reachable.remove(charlie);
+      witnesses.forget(ends);
+      run();
+      assertThat(waited).doesNotContainKey(held);
+      ClaimCount told = net.next(delta);
+      now += 200 * MILLI;
+      if (told != null) {
+        tell(delta, told);
+      }
+      now += 300 * MILLI;
+      witnesses.tick();
+      run();
+      now += 200 * MILLI;
+      while (answer(delta)) {
+        // whatever it was told at the tick
+      }
+      assertThat(waited).containsKey(held);
+      while (answer(bravo) | answer(charlie)) {
+        // what they were told meanwhile
+      }
+      net.reachable.add(charlie);
+    }
+    net.reachable.remove(charlie);
+    SessionId next = begin(2);
+    answer(bravo);
+    assertThat(waited).as("delta has credit").doesNotContainKey(next);
+    assertThat(answer(delta)).isTrue();
+    assertThat(waited).containsKey(next);
+  }
+
+  /** Neither charlie nor delta answers any more. */
+  @Test
+  void sessions_that_wait_for_one_after_another_fill_no_queue() {
+    meetWithDelta();
+    int most = 0;
+    for (int i = 0; i < 200; i++) {
+      begin(2);
+      answer(bravo);
+      now += 10 * MILLI;
+      if (i % 50 == 0) {
+        witnesses.tick();
+        run();
+      }
+      most = Math.max(most, sessions - waited.size());
+    }
+    assertThat(most).isBetween(50, SessionLimits.MAX_QUEUED_BYTES / (43 * 1024));
+    assertThat(sessions - waited.size()).as("both are on probation").isZero();
+  }
+
   @Test
   void a_head_says_when_it_was_signed_and_of_which_installation() {
     meet();
