@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.platform.attestation.Receipts;
@@ -15,8 +17,10 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.CancelSigningRequest;
+import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.Signing;
@@ -29,6 +33,7 @@ import io.coterie.trust.Member;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
 import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.Set;
 import java.util.UUID;
@@ -198,6 +203,35 @@ class CancelSigningTest {
     assertThat(ended.getRequestId()).isEqualTo(asked.getRequestId());
     assertThat(parties(ended)).containsExactly(1, 2, 3);
     fails(ErrorReason.SIGNING_NOT_FOUND, () -> get(ended.getName()));
+  }
+
+  @Test
+  void a_request_that_is_stored_while_the_parties_answer_ends_as_they_show() {
+    SigningIntent.Builder asked = intent();
+    VerifiedIntent.Signing intent =
+        (VerifiedIntent.Signing)
+            installation.bean(IntentCheck.class).check(installation.wallet.sign(asked.build()));
+    SigningRecord pending =
+        SigningRecord.pending(
+            RequestHeader.of(intent, Instant.now().truncatedTo(ChronoUnit.MICROS)),
+            intent.key(),
+            intent.scheme(),
+            null,
+            DecodedPayload.getDefaultInstance());
+    SigningStore store = installation.bean(SigningStore.class);
+    never = Set.of(1, 2);
+    installation.parties.cancelling =
+        (self, question) -> {
+          if (self.partyId() == 1) {
+            assertThat(store.claimOnce(pending)).isEmpty();
+          }
+          return List.of(honest(self, question));
+        };
+    Signing ended = cancelled(cancel(asked));
+    assertThat(ended.getState()).isEqualTo(Signing.State.NOT_SIGNED);
+    assertThat(parties(get(ended.getName()))).containsExactly(1, 2);
+    assertThat(signing(client).sign(sign(installation.wallet.sign(asked.build()))).getState())
+        .isEqualTo(Signing.State.NOT_SIGNED);
   }
 
   @Test

@@ -24,6 +24,12 @@ final class Liar {
   private static final int FLOOD = 100;
   private static final int MAX_KNOWN = 256;
 
+  /**
+   * Of 1000 members that a lying party should tell of a share, so many hear that it has none. More
+   * than of other messages: shares are few, and the lie matters only if some hear the truth.
+   */
+  private static final int DENIED_PER_MILLE = 500;
+
   /** The lies about an envelope of the core. */
   private static final List<Lie> OF_ENVELOPES =
       List.of(
@@ -116,21 +122,21 @@ final class Liar {
   }
 
   private boolean lies(Lie lie) {
-    return chance.perMille(perMille) && faults.strikes(lie.label());
+    return lies(lie, perMille);
+  }
+
+  private boolean lies(Lie lie, int oftenPerMille) {
+    return chance.perMille(oftenPerMille) && faults.strikes(lie.label());
   }
 
   /** Tells some members of a share that it has stored, and others that it has none. */
   private List<byte[]> report(Member to, byte[] body, SessionReport report) {
     boolean ofShare = report.getCompleted().hasKeyPublic() && to.role() == Member.Role.PARTY;
-    Lie lie = ofShare && chance.perMille(700) ? Lie.DECLINES_FALSELY : Lie.WITHHOLDS;
-    if (!lies(lie)) {
-      return List.of(body);
+    if (ofShare && perMille > 0 && lies(Lie.DECLINES_FALSELY, DENIED_PER_MILLE)) {
+      byte[] decline = PartyNetwork.declined(new SessionId(report.getSessionId())).toByteArray();
+      return told(Lie.DECLINES_FALSELY, List.of(decline));
     }
-    return told(
-        lie,
-        lie == Lie.WITHHOLDS
-            ? List.of()
-            : List.of(PartyNetwork.declined(new SessionId(report.getSessionId())).toByteArray()));
+    return lies(Lie.WITHHOLDS) ? told(Lie.WITHHOLDS, List.of()) : List.of(body);
   }
 
   private List<byte[]> ledger(byte[] body, PartyMessage message) {

@@ -92,7 +92,7 @@ final class RequestChecker {
   /**
    * A call of a client.
    *
-   * @param before what the client knew when it called
+   * @param before the end that the client knew of when it called
    * @param latestNanos by then it has an answer
    */
   record Call(Request request, Told before, long latestNanos) {}
@@ -249,7 +249,7 @@ final class RequestChecker {
     return requests.values().stream().map(request -> request.asked).toList();
   }
 
-  /** What nobody will sign, nobody has signed. */
+  /** No request is signed of which a client was told that nobody will sign it. */
   void check() {
     for (Request request : requests.values()) {
       if (request.told.isNever() && world.checker().canBeSigned(request.asked.cause())) {

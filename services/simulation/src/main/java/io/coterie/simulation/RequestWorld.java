@@ -57,7 +57,7 @@ final class RequestWorld {
   private final OrderChecker orders;
   private final Clients clients;
 
-  /** Who held a key since each reshare of it: by key and the epoch that it made. */
+  /** The parties that held a key since each reshare of it: by key and the epoch that it made. */
   private final Map<String, RequestChecker.Holders> holders = new HashMap<>();
 
   /**

@@ -59,7 +59,7 @@ final class WeakenedCoordinator {
             }));
   }
 
-  /** What parties say to a cancellation. */
+  /** The way of the answers of parties to a cancellation. */
   static CancelListener answers(CancelListener answers, World world) {
     return world.mutant() == Mutant.TAKES_REFUSALS_FOR_RECEIPTS
         ? (party, answer) ->

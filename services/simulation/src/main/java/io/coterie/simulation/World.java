@@ -151,7 +151,7 @@ final class World implements SimulatedNetwork.Tap {
     return coordinator;
   }
 
-  /** What clients ask for. */
+  /** The world of the clients and of the replicas that they ask. */
   RequestWorld requests() {
     RequestWorld some = requests;
     if (some == null) {

@@ -107,6 +107,10 @@ final class SigningEnds {
       return CancelledSigning.signed(intent, known);
     }
     Map<Integer, CancelAnswer> answers = questions.ask(intent, holders.parties(), caller);
+    if (known == null) {
+      // It may have been stored while the parties answered, and then it must end as told now.
+      known = find(intent);
+    }
     Map<Integer, SignedReceipt> never = never(intent, holders, known, answers);
     if (known != null) {
       Optional<SigningRecord> signed = signed(known, key, recheck, answers.values());

@@ -89,7 +89,7 @@ public final class MemoryDatabase {
     return new MemoryReplicaStore(this, replica);
   }
 
-  /** What is remembered of the ledgers of parties. */
+  /** The memory of the ledgers of parties. */
   public LedgerStore ledgers() {
     return new MemoryLedgerStore(this);
   }
