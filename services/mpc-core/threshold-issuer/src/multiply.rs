@@ -40,7 +40,7 @@ use crate::tags;
 /// The product, then the check.
 const COLUMNS: usize = 2;
 // b stays uniform to 2^-80 although Alice guesses bits of it: claim for a scalar of 255 bits.
-const _: () = assert!(EXTENDED >= 255 + 2 * 80 + 1);
+const _: () = assert!(EXTENDED > 255 + 2 * 80);
 /// Bytes that become one pad.
 const PAD_BYTES: usize = 48;
 const BLOCKS: usize = COLUMNS * PAD_BYTES / 16;
