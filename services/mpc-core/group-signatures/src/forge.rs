@@ -10,7 +10,7 @@ use crate::group::{GroupPublic, IssuingKey};
 use crate::group_id::GroupId;
 use crate::member::{MemberKey, complete};
 use crate::opener::{AttestedKey, OpenerKey, Openers};
-use crate::registration::{Attempt, Register, TICKET_BYTES, Ticket};
+use crate::registration::{Attempt, Register, RunOrder, TICKET_BYTES, Ticket};
 
 /// The key of another group, said to be one of this.
 pub fn claim(mut key: MemberKey, group: &GroupPublic) -> MemberKey {
@@ -27,7 +27,23 @@ pub fn admit(key: &IssuingKey, group: &GroupPublic, secret: &Secret<Scalar>) -> 
 
 /// A run of the join that nobody has counted.
 pub fn attempt(group: &GroupPublic, ticket: [u8; TICKET_BYTES], number: u8, member: G1) -> Attempt {
-    Attempt { group: *group.digest(), ticket, number, member }
+    Attempt { group: *group.digest(), ticket, number, member, session: None }
+}
+
+/// An order of a run by an identity that does not count.
+pub fn order(
+    group: &GroupPublic,
+    ticket: &[u8; TICKET_BYTES],
+    run: (u8, [u8; 32]),
+    identity: &EvidenceKey,
+) -> RunOrder {
+    RunOrder::sign(group.digest(), ticket, run, identity)
+}
+
+/// An uncounted run, as if the ticket's identity had ordered it for a session.
+pub fn ordered(mut attempt: Attempt, session: [u8; 32]) -> Attempt {
+    attempt.session = Some(session);
+    attempt
 }
 
 /// Ticket records in memory.

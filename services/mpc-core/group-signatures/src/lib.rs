@@ -27,5 +27,5 @@ pub use opener::{AttestedKey, MAX_OPENERS, OpenerKey, Openers};
 pub use opening::{OPENING_SHARE_BYTES, OpeningError, OpeningShare, open};
 pub use registration::{
     Acceptance, Answer, Applicant, Application, Attempt, Candidate, Invitation, MAX_ATTEMPTS, MAX_MEMBERS,
-    Register, Registrar, RegistrarKey, RegistrationError, TICKET_BYTES, Ticket,
+    Register, Registrar, RegistrarKey, RegistrationError, RunOrder, TICKET_BYTES, Ticket,
 };

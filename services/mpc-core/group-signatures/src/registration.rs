@@ -4,6 +4,7 @@
 //! issuer has added its own random part is chosen by nobody. A ticket is used by the one identity that it was made for,
 //! which signs its point twice: before the issuer answers, and the member's point after that. Steps are cited as [R1].
 
+mod run;
 mod ticket;
 
 use core::fmt;
@@ -19,6 +20,7 @@ use crate::opener::signed_statement;
 use crate::sigma::{KnowledgeProof, hedged, read_point, read_scalar};
 use crate::tags;
 
+pub use run::RunOrder;
 pub use ticket::{Register, Ticket};
 
 /// Bytes of a ticket's name.
@@ -186,6 +188,8 @@ pub struct Attempt {
     pub(crate) ticket: [u8; TICKET_BYTES],
     pub(crate) number: u8,
     pub(crate) member: G1,
+    /// The session that the ticket's identity has ordered it for.
+    pub(crate) session: Option<[u8; 32]>,
 }
 
 fn proof_transcript(group: &[u8; 32], ticket: &[u8; TICKET_BYTES]) -> Transcript {
@@ -348,7 +352,8 @@ impl Candidate {
             return Err(RegistrationError::AttemptsSpent);
         }
         self.attempts = number;
-        let attempt = Attempt { group: self.group, ticket: self.ticket, number, member: self.point() };
+        let attempt =
+            Attempt { group: self.group, ticket: self.ticket, number, member: self.point(), session: None };
         Ok((attempt, Secret::new(self.secret.expose().copy())))
     }
 
@@ -392,6 +397,11 @@ impl Attempt {
         &self.member
     }
 
+    /// The session that the ticket's identity has ordered the run for, where several issuers count.
+    pub fn session(&self) -> Option<&[u8; 32]> {
+        self.session.as_ref()
+    }
+
     /// The payload of the join: hash of group, ticket, number, member's point and the digests of what else both sides
     /// use.
     pub fn terms(&self, parameters: &[&[u8; 32]]) -> [u8; 32] {
@@ -400,6 +410,9 @@ impl Attempt {
         transcript.append("ticket", &self.ticket);
         transcript.append_u64("attempt", u64::from(self.number));
         transcript.append("member", &self.member.to_compressed());
+        if let Some(session) = &self.session {
+            transcript.append("session", session);
+        }
         transcript.append_list("parameters", parameters.iter());
         transcript.digest()
     }

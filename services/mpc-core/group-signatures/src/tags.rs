@@ -16,6 +16,8 @@ pub const APPLICATION_PROOF: Tag = Tag::new("coterie/wbb/application-proof/1");
 pub const APPLICATION_SIGNATURE: Tag = Tag::new("coterie/wbb/application-signature/1");
 /// An identity's signature of its point as a member.
 pub const ACCEPTANCE_SIGNATURE: Tag = Tag::new("coterie/wbb/acceptance-signature/1");
+/// An identity's order of one run of the join.
+pub const RUN_SIGNATURE: Tag = Tag::new("coterie/wbb/run-signature/1");
 /// The issuer's part of a member's secret.
 pub const ISSUER_PART: Tag = Tag::new("coterie/wbb/issuer-part/1");
 /// The agreed terms of a join.
@@ -37,7 +39,7 @@ pub const OPENING_NONCE: Tag = Tag::new("coterie/wbb/opening-nonce/1");
 pub const BATCH: Tag = Tag::new("coterie/wbb/batch/1");
 
 /// All of the above.
-pub const ALL: [Tag; 16] = [
+pub const ALL: [Tag; 17] = [
     GROUP,
     OPENER_ATTESTATION,
     ISSUING_KEY,
@@ -45,6 +47,7 @@ pub const ALL: [Tag; 16] = [
     APPLICATION_PROOF,
     APPLICATION_SIGNATURE,
     ACCEPTANCE_SIGNATURE,
+    RUN_SIGNATURE,
     ISSUER_PART,
     JOIN_TERMS,
     APPROVAL,

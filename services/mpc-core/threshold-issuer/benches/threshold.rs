@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{Envelope, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
-use group_signatures::forge::{Custody, attempt};
+use group_signatures::forge::{Custody, attempt, ordered};
 use group_signatures::{GroupDraft, GroupPublic};
 use primitives::bls12_381::{G1, G2, Scalar};
 use rand_chacha::ChaCha20Rng;
@@ -119,7 +119,7 @@ impl Issuing {
         let terms = || JoinTerms {
             group: Arc::clone(&self.group),
             issuers: Arc::clone(&self.issuers),
-            attempt: attempt(&self.group, [1; 32], 1, point),
+            attempt: ordered(attempt(&self.group, [1; 32], 1, point), [2; 32]),
         };
         let payload = terms().payload();
         let member = PartyId::new(MEMBER).unwrap();

@@ -3,13 +3,15 @@
 //!
 //! The name of the key is the digest of what the openers have signed, so a key is made for one epoch of one group and
 //! is the key of no other. Its generation is that of the core's other schemes: committed polynomials with proofs,
-//! signed messages, blame with evidence. Refresh and reshare come with it.
+//! signed messages, blame with evidence. Refresh comes with it.
+
+use std::sync::Arc;
 
 use engine::seal::{DataKey, SealKind, ShareLabel};
 use engine::wire::{Malformed, Reader, Writer};
 use engine::{
-    MAX_KEY_ID_BYTES, MAX_PARTIES, PartyId, PartySet, ProtocolId, Secret, SessionContext, Threshold,
-    Transcript,
+    AbortCause, Envelope, Fault, History, Inbox, MAX_KEY_ID_BYTES, MAX_PARTIES, Next, Outbox, PartyId,
+    PartySet, Protocol, ProtocolId, RoundRule, Secret, SessionContext, SetupError, Threshold, Transcript,
 };
 use group_signatures::AttestedKey;
 use primitives::bls12_381::{G1, Scalar};
@@ -30,14 +32,49 @@ pub const FAMILY: &str = "wbb-issuing";
 /// Issuing keys, as dealing sees them.
 pub enum Issuing {}
 
+/// The largest threshold of an issuing key: a join has as many issuers and the member.
+pub const MAX_THRESHOLD: usize = MAX_PARTIES - 1;
+
 /// [D1] makes an issuing key. The session's key id is [`key_id`], its epoch 1.
-pub type Keygen = dealing::Keygen<Issuing>;
-/// New shares for the same issuers.
+pub struct Keygen(dealing::Keygen<Issuing>);
+/// New shares for the same issuers. There is no reshare: other issuers know nothing of the tickets that these have bound,
+/// so they make a key of their own, for another epoch of the group.
 pub type Refresh = dealing::Refresh<Issuing>;
-/// New shares for other issuers, or with another threshold.
-pub type Reshare = dealing::Reshare<Issuing>;
-/// The terms that the parties of a reshare agree on.
-pub type ReshareTerms = dealing::ReshareTerms<Issuing>;
+
+impl Protocol for Keygen {
+    const ID: ProtocolId = <dealing::Keygen<Issuing> as Protocol>::ID;
+    const SIGNED: bool = <dealing::Keygen<Issuing> as Protocol>::SIGNED;
+    const ROUNDS: &'static [RoundRule] = <dealing::Keygen<Issuing> as Protocol>::ROUNDS;
+    type Input = ();
+    type Output = IssuerShare;
+
+    fn start(ctx: &SessionContext, (): (), rng: &mut dyn CryptoRng) -> Result<(Self, Outbox), SetupError> {
+        // A key that no join can use.
+        if ctx.threshold().get() > MAX_THRESHOLD {
+            return Err(SetupError::ThresholdRange);
+        }
+        let (state, outbox) = dealing::Keygen::start(ctx, (), rng)?;
+        Ok((Self(state), outbox))
+    }
+
+    fn advance(
+        self,
+        ctx: &SessionContext,
+        inbox: Inbox,
+        history: &History<'_>,
+        rng: &mut dyn CryptoRng,
+    ) -> Result<Next<Self>, Fault> {
+        Ok(match self.0.advance(ctx, inbox, history, rng)? {
+            Next::Round(state, outbox) => Next::Round(Self(state), outbox),
+            Next::Stay(state) => Next::Stay(Self(state)),
+            Next::Done(share) => Next::Done(share),
+        })
+    }
+
+    fn judge(ctx: &SessionContext, cause: AbortCause, accused: PartyId, evidence: &[Arc<Envelope>]) -> bool {
+        dealing::Keygen::<Issuing>::judge(ctx, cause, accused, evidence)
+    }
+}
 
 /// The name of the issuing key of the group and epoch that the openers have signed.
 pub fn key_id(opener: &AttestedKey) -> String {
@@ -73,6 +110,12 @@ impl Issuers {
     /// All issuers.
     pub fn parties(&self) -> PartySet {
         self.shares.iter().map(|(party, _)| *party).collect()
+    }
+
+    /// How many issuers bind a ticket before it gives a member: half of all issuers and of the threshold together. Any
+    /// two such sets share as many issuers as the threshold says, so an honest one among them binds the ticket once.
+    pub fn quorum(&self) -> usize {
+        (self.shares.len() + self.threshold.get()).div_ceil(2)
     }
 
     /// g1^{s_j}, the public point of an issuer's share.
@@ -161,7 +204,7 @@ impl Public<Subgroup> for Issuers {
             let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
             shares.push((party, G1::from_compressed(reader.array()?).ok_or(Malformed)?));
         }
-        let well_formed = (2..=count).contains(&threshold.get())
+        let well_formed = (2..=count.min(MAX_THRESHOLD)).contains(&threshold.get())
             && shares.is_sorted_by(|(a, _), (b, _)| a < b)
             && !key_id.is_empty()
             && epoch > 0;
@@ -277,17 +320,21 @@ impl Scheme for Issuing {
 
     fn public(ctx: &SessionContext, joint: Joint<Subgroup>, base: Option<Issuers>) -> Option<Issuers> {
         let public_key = G1::from_compressed(joint.public_key.as_slice().try_into().ok()?)?;
-        if base.is_some_and(|base| base.public_key != public_key) {
-            return None;
-        }
         let shares = joint.verification_shares.into_iter();
-        Some(Issuers {
+        let made = Issuers {
             key_id: ctx.key_id().to_owned(),
             epoch: ctx.epoch(),
             threshold: ctx.threshold(),
             public_key,
             shares: shares.map(|(party, point, _)| (party, point)).collect(),
-        })
+        };
+        // The shares of a key stay with the issuers that have bound its tickets.
+        let kept = base.is_none_or(|base| {
+            base.public_key == public_key
+                && base.threshold == made.threshold
+                && Issuers::parties(&base) == Issuers::parties(&made)
+        });
+        kept.then_some(made)
     }
 
     fn share(issuers: Issuers, party: PartyId, share: Secret<Scalar>, (): ()) -> IssuerShare {

@@ -14,6 +14,6 @@ pub mod tags;
 pub mod ticket;
 
 pub use join::{Join, JoinInput, JoinOutput, JoinTerms};
-pub use key::{IssuerShare, Issuers, Keygen, Refresh, Reshare, ReshareTerms, key_id};
+pub use key::{IssuerShare, Issuers, Keygen, Refresh, key_id};
 pub use publish::{Publish, PublishInput};
-pub use ticket::{PART_SHARE_BYTES, Part, PartError, PartShare, Reservation, Reservations};
+pub use ticket::{PART_SHARE_BYTES, Part, PartError, PartShare, RegisterError, Reservation, Reservations};

@@ -15,8 +15,8 @@
 //! | ρ | columns of checks | 1: a false answer passes with probability 2^-254 for each query of the hash |
 //!
 //! A transfer gives 128 bits, the key of AES-128 in counter mode, from which each pad takes 384 bits: modulo the group
-//! order they are uniform to 2^-129. The counter begins at a hash of the run, so that no work on one run's keys helps
-//! against another's.
+//! order they are uniform to 2^-129. The counter begins at a hash of the run and has the number of the transfer in it, so
+//! that no work on one run's or one transfer's keys helps against another's.
 //!
 //! A failed check tells Alice bits of b that she guessed, so a pair must never multiply again under the same set-up.
 
@@ -39,6 +39,8 @@ use crate::tags;
 
 /// The product, then the check.
 const COLUMNS: usize = 2;
+// b stays uniform to 2^-80 although Alice guesses bits of it: claim for a scalar of 255 bits.
+const _: () = assert!(EXTENDED > 255 + 2 * 80);
 /// Bytes that become one pad.
 const PAD_BYTES: usize = 48;
 const BLOCKS: usize = COLUMNS * PAD_BYTES / 16;
@@ -104,8 +106,8 @@ pub fn multiply(
     message.extend_from_slice(&salt);
     let mut zeros: Vec<Row> = Vec::with_capacity(EXTENDED);
     let mut share = Secret::new(Scalar::zero());
-    for ([zero, one], element) in keys.iter().zip(GADGET_VECTOR.iter()) {
-        let (zero, one) = (pads.of(*zero), pads.of(*one));
+    for ((number, [zero, one]), element) in (0u64..).zip(keys.iter()).zip(GADGET_VECTOR.iter()) {
+        let (zero, one) = (pads.of(number, *zero), pads.of(number, *one));
         for (input, (zero, one)) in [scalar, &mask].into_iter().zip(zero.iter().zip(&one)) {
             message.extend_from_slice(&zero.sub(one).add(input.expose()).to_bytes());
         }
@@ -149,10 +151,11 @@ impl Bob {
         let mut share = Secret::new(Scalar::zero());
         let choices = self.correlation.choice_bits();
         let rows = masked.as_chunks::<{ COLUMNS * SCALAR_BYTES }>().0;
-        let transfers = keys.iter().zip(rows).zip(choices.iter()).zip(GADGET_VECTOR.iter());
-        for (((key, masked), choice), element) in transfers {
+        let keys = (0u64..).zip(keys.iter());
+        let transfers = keys.zip(rows).zip(choices.iter()).zip(GADGET_VECTOR.iter());
+        for ((((number, key), masked), choice), element) in transfers {
             let choice = bit(*choice);
-            let mut row = pads.of(*key);
+            let mut row = pads.of(number, *key);
             for (scalar, masked) in row.iter_mut().zip(masked.as_chunks().0) {
                 let masked = Scalar::from_bytes(masked).ok_or(malformed)?;
                 *scalar = scalar.add(&masked.mul(&choice));
@@ -211,12 +214,14 @@ struct Pads {
 }
 
 impl Pads {
-    /// The pads of both columns under the key of one transfer.
-    fn of(&self, key: u128) -> Row {
+    /// The pads of both columns under the key of one transfer. The number of the transfer is in the counter, so that a
+    /// key that two transfers have by chance gives each its own pads, and work on one helps against no other.
+    fn of(&self, number: u64, key: u128) -> Row {
         let key = Zeroizing::new(key.to_le_bytes());
         let mut blocks = Zeroizing::new([[0u8; 16]; BLOCKS]);
+        let first = u128::from(number) << 64;
         for (place, block) in (0u128..).zip(blocks.iter_mut()) {
-            *block = (self.start ^ place).to_le_bytes();
+            *block = (self.start ^ first ^ place).to_le_bytes();
         }
         Aes128::new((&*key).into()).encrypt_blocks(Block::cast_slice_from_core_mut(blocks.as_mut()));
         let (pads, _) = blocks.as_flattened().as_chunks::<PAD_BYTES>();
@@ -388,22 +393,42 @@ mod tests {
         let pads = run.pads(&salt);
         let (seven, mask) = (Scalar::from_u64(7), Scalar::from_u64(8));
         let mut message = salt.to_vec();
-        for (row, [zero, one]) in keys.iter().enumerate() {
-            let input = if row == cheated { Scalar::one() } else { seven.copy() };
-            let (zero, one) = (pads.of(*zero), pads.of(*one));
+        for (number, [zero, one]) in (0u64..).zip(keys.iter()) {
+            let here = number == u64::try_from(cheated).unwrap();
+            let input = if here { Scalar::one() } else { seven.copy() };
+            let (zero, one) = (pads.of(number, *zero), pads.of(number, *one));
             for (input, (zero, one)) in [&input, &mask].into_iter().zip(zero.iter().zip(&one)) {
                 message.extend_from_slice(&zero.sub(one).add(input).to_bytes());
             }
         }
         let challenge = run.challenge(&message);
         let mut check = run.check(&salt);
-        for [zero, _] in keys.iter() {
-            let [product, mask] = pads.of(*zero);
+        for (number, [zero, _]) in (0u64..).zip(keys.iter()) {
+            let [product, mask] = pads.of(number, *zero);
             check.add(&combine(&challenge, &product, &mask));
         }
         message.extend_from_slice(&combine(&challenge, &seven, &mask).to_bytes());
         message.extend_from_slice(&check.finish());
         message
+    }
+
+    /// One key in two rows, in two columns, and in two runs.
+    #[test]
+    fn pads_of_two_rows_under_one_key_differ() {
+        let pads = |salt: u8, number: u64, key: u128| {
+            let pads = Run::new(&BINDING, b"sample").pads(&[salt; TRANSFER_SALT_BYTES]);
+            pads.of(number, key).map(|pad| pad.to_bytes())
+        };
+        assert_eq!(pads(0, 7, 5), pads(0, 7, 5));
+        let mut seen = Vec::new();
+        for number in [0, 1, 2, 415] {
+            for (salt, key) in [(0, 5), (0, 6), (1, 5)] {
+                seen.extend(pads(salt, number, key));
+            }
+        }
+        seen.sort_unstable();
+        seen.dedup();
+        assert_eq!(seen.len(), 4 * 3 * COLUMNS);
     }
 
     /// Two answers to one message, as of a party that was restored: the differences of masked scalars of one answer to

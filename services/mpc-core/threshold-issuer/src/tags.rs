@@ -37,10 +37,10 @@ pub const PUBLICATION_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/publi
 pub const PART_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/part-randomness/1");
 /// Join: set-ups of pairs and halves of their seeds.
 pub const PAIR_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/pair-randomness/1");
-/// Join: the factors of a party.
+/// Join: mask and factors of a party.
 pub const SAMPLE_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/sample-randomness/1");
-/// Join: mask and answers of a party.
-pub const MASK_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/mask-randomness/1");
+/// Join: answers of a party in its multiplications.
+pub const ANSWER_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/answer-randomness/1");
 
 /// All of the above.
 pub const ALL: [Tag; 19] = [
@@ -62,7 +62,7 @@ pub const ALL: [Tag; 19] = [
     PART_RANDOMNESS,
     PAIR_RANDOMNESS,
     SAMPLE_RANDOMNESS,
-    MASK_RANDOMNESS,
+    ANSWER_RANDOMNESS,
 ];
 
 #[cfg(test)]

@@ -57,6 +57,38 @@ impl fmt::Display for PartError {
 
 impl std::error::Error for PartError {}
 
+/// Why an issuer registers no member.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RegisterError {
+    /// The shares of the part do not show that enough issuers have bound the ticket.
+    Part(PartError),
+    /// As with one issuer.
+    Registration(RegistrationError),
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            RegisterError::Part(error) => error.fmt(f),
+            RegisterError::Registration(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
+impl From<PartError> for RegisterError {
+    fn from(error: PartError) -> Self {
+        RegisterError::Part(error)
+    }
+}
+
+impl From<RegistrationError> for RegisterError {
+    fn from(error: RegistrationError) -> Self {
+        RegisterError::Registration(error)
+    }
+}
+
 /// An issuer's reservations of one epoch of a group. Looking up and storing what [`Reservation::make`] returns are one
 /// transaction.
 pub trait Reservations {
@@ -68,6 +100,7 @@ pub trait Reservations {
 /// member's point follows from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reservation {
+    group: [u8; 32],
     ticket: [u8; TICKET_BYTES],
     identity: [u8; EVIDENCE_KEY_BYTES],
     application: Vec<u8>,
@@ -120,7 +153,9 @@ impl Reservation {
         let Invitation { ticket, identity } = invitation;
         let point = application.point();
         if let Some(held) = reservations.reservation(ticket) {
-            let same = held.identity == *identity.as_bytes() && held.application()?.point() == point;
+            let same = held.group == *group.digest()
+                && held.identity == *identity.as_bytes()
+                && held.application()?.point() == point;
             return if same { Ok(held) } else { Err(RegistrationError::TicketBound) };
         }
         // A ticket whose reservation was lost is bound by its member's record as well.
@@ -134,7 +169,7 @@ impl Reservation {
             return Err(RegistrationError::GroupFull);
         }
         let application = application.encode();
-        Ok(Self { ticket: *ticket, identity: *identity.as_bytes(), application })
+        Ok(Self { group: *group.digest(), ticket: *ticket, identity: *identity.as_bytes(), application })
     }
 
     /// [U2] the answer of an issuer, after the record is stored.
@@ -144,6 +179,10 @@ impl Reservation {
         share: &IssuerShare,
         rng: &mut dyn CryptoRng,
     ) -> Result<PartShare, RegistrationError> {
+        self.is_of(group)?;
+        if share.issuers().public_key() != group.issuer() {
+            return Err(RegistrationError::WrongRecord);
+        }
         let application = self.application()?;
         let point = application.point().to_compressed();
         let asked = self.asked(group, &point);
@@ -160,18 +199,28 @@ impl Reservation {
         Ok(PartShare { element, challenge, response })
     }
 
-    /// [U4] the member's record, to be stored as durably: the point follows from the part and the identity has signed
-    /// it. Refused if it is the identity element, registered, or the negative of X_m.
+    /// [U4] the member's record, to be stored as durably: as many issuers as [`Issuers::quorum`] says have bound the
+    /// ticket to this application, the point follows from their part, and the identity has signed it. Refused if it is
+    /// the identity element, registered, or the negative of X_m.
     pub fn register(
         &self,
         group: &GroupPublic,
+        issuers: &Issuers,
         register: &dyn Register,
-        part: &Part,
+        shares: &[(PartyId, PartShare)],
         acceptance: &Acceptance,
-    ) -> Result<Ticket, RegistrationError> {
+    ) -> Result<Ticket, RegisterError> {
+        self.is_of(group)?;
         let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
         let invitation = Invitation { ticket: self.ticket, identity };
-        let mut ticket = Ticket::bind(group, &invitation, register, &self.application()?, part)?;
+        let application = self.application()?;
+        // A share has a proof that its issuer alone can make, so it also says that this issuer has bound the ticket.
+        // Fewer of them could be those of a set that shares no honest issuer with the set of another application.
+        let part = Part::combine(group, issuers, &invitation, &application, shares)?;
+        if shares.len() < issuers.quorum() {
+            return Err(PartError::TooFew(shares.len()).into());
+        }
+        let mut ticket = Ticket::bind(group, &invitation, register, &application, &part)?;
         ticket.accept(group, acceptance)?;
         Ok(ticket)
     }
@@ -181,9 +230,10 @@ impl Reservation {
         &self.ticket
     }
 
-    /// Ticket, identity, application.
+    /// Group, ticket, identity, application.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
+        writer.bytes(&self.group);
         writer.bytes(&self.ticket);
         writer.bytes(&self.identity);
         writer.sized(&self.application);
@@ -193,12 +243,17 @@ impl Reservation {
     /// Takes what [`Reservation::encode`] made.
     pub fn decode(bytes: &[u8]) -> Result<Self, RegistrationError> {
         let mut reader = Reader::new(bytes);
-        let (ticket, identity) = (*reader.array()?, *reader.array()?);
+        let (group, ticket, identity) = (*reader.array()?, *reader.array()?, *reader.array()?);
         let application = reader.sized(MAX_APPLICATION_BYTES)?.to_vec();
         reader.finish()?;
-        let reservation = Self { ticket, identity, application };
+        let reservation = Self { group, ticket, identity, application };
         reservation.application()?;
         Ok(reservation)
+    }
+
+    /// A record of another group, or of another epoch of it, is none of this one.
+    fn is_of(&self, group: &GroupPublic) -> Result<(), RegistrationError> {
+        if self.group == *group.digest() { Ok(()) } else { Err(RegistrationError::WrongRecord) }
     }
 
     fn application(&self) -> Result<Application, RegistrationError> {

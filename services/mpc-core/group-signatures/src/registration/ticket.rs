@@ -6,7 +6,7 @@ use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES};
 
 use super::{
     Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, Registrar,
-    RegistrationError, TICKET_BYTES,
+    RegistrationError, RunOrder, TICKET_BYTES,
 };
 use crate::group::GroupPublic;
 use crate::sigma::{read_point, read_scalar};
@@ -102,16 +102,30 @@ impl Ticket {
         group: &GroupPublic,
         registrar: &dyn Registrar,
     ) -> Result<Attempt, RegistrationError> {
-        self.begin_attempt_numbered(group, registrar, self.attempts.saturating_add(1))
+        self.count(group, registrar, (self.attempts.saturating_add(1), None))
     }
 
-    /// [R5] the same for the run with this number, where several issuers count: it is above those of all runs that this
-    /// one has counted, some of which others may have had alone.
-    pub fn begin_attempt_numbered(
+    /// [R5] the same for the run that the ticket's identity orders, where several issuers count: its number is above
+    /// those of all runs that this one has counted, some of which others may have had alone. Nothing is counted without
+    /// the identity's signature, or one order with a high number would use up the ticket.
+    pub fn begin_ordered(
         &mut self,
         group: &GroupPublic,
         registrar: &dyn Registrar,
-        number: u8,
+        order: &RunOrder,
+    ) -> Result<Attempt, RegistrationError> {
+        let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
+        if !order.is_by(group, &Invitation { ticket: self.ticket, identity }) {
+            return Err(RegistrationError::Identity);
+        }
+        self.count(group, registrar, (order.number(), Some(*order.session())))
+    }
+
+    fn count(
+        &mut self,
+        group: &GroupPublic,
+        registrar: &dyn Registrar,
+        (number, session): (u8, Option<[u8; 32]>),
     ) -> Result<Attempt, RegistrationError> {
         self.check(group, registrar)?;
         let acceptance = self.acceptance().ok_or(RegistrationError::NotAccepted)?;
@@ -123,7 +137,7 @@ impl Ticket {
         }
         self.attempts = number;
         let member = self.member()?;
-        Ok(Attempt { group: *group.digest(), ticket: self.ticket, number: self.attempts, member })
+        Ok(Attempt { group: *group.digest(), ticket: self.ticket, number, member, session })
     }
 
     fn check(&self, group: &GroupPublic, registrar: &dyn Registrar) -> Result<(), RegistrationError> {

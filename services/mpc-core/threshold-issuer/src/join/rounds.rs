@@ -39,6 +39,8 @@ pub enum SetUp {
 pub struct Sampled {
     setting: Setting,
     pairs: BTreeMap<PartyId, Pair>,
+    /// Drawn with the factors, since the peers learn the differences.
+    mask: Secret<Scalar>,
     bobs: BTreeMap<PartyId, Bob>,
 }
 
@@ -92,7 +94,9 @@ impl SettingUp {
 }
 
 impl Sampled {
-    /// [T4.2] a random factor for each peer.
+    /// [T4.2] the mask, and a random factor for each peer. The peers learn their differences, so all of them are drawn
+    /// together: a party that runs round 5 twice with two masks and the same factors would show the difference of the
+    /// masks, and with two answers of round 6 the joint key.
     fn begin(
         ctx: &SessionContext,
         setting: Setting,
@@ -100,6 +104,7 @@ impl Sampled {
         rng: &mut dyn CryptoRng,
     ) -> Result<(Self, Outbox), Fault> {
         let mut hedged = setting.hedged(ctx, tags::SAMPLE_RANDOMNESS, &[], rng);
+        let mask = Secret::new(Scalar::random(&mut hedged));
         let (mut bobs, mut bodies) = (BTreeMap::new(), BTreeMap::new());
         for (peer, pair) in &pairs {
             let binding = binding(ctx, *peer, setting.me);
@@ -108,7 +113,7 @@ impl Sampled {
             bobs.insert(*peer, bob);
             bodies.insert(*peer, Sample { message });
         }
-        Ok((Self { setting, pairs, bobs }, post(bodies)))
+        Ok((Self { setting, pairs, mask, bobs }, post(bodies)))
     }
 
     /// [T5] multiplies with each peer. The set-ups of the pairs end here.
@@ -118,7 +123,7 @@ impl Sampled {
         inbox: &Inbox,
         rng: &mut dyn CryptoRng,
     ) -> Result<(Multiplied, Outbox), Fault> {
-        let Self { setting, pairs, bobs } = self;
+        let Self { setting, pairs, mask, bobs } = self;
         let samples: ByPeer<Sample> = read_each(ctx, inbox)?;
         // [T5.1] the own share with its shares of zero.
         let mut share = Secret::new(setting.key.expose().copy());
@@ -130,9 +135,8 @@ impl Sampled {
             };
             *share.expose_mut() = sum;
         }
-        // [T5.2] the mask is drawn when everything of the peers that could differ in a second run is known.
-        let mut hedged = setting.hedged(ctx, tags::MASK_RANDOMNESS, &heard(inbox), rng);
-        let mask = Secret::new(Scalar::random(&mut hedged));
+        // [T5.2] salts and check scalars, with everything of the peers that could differ in a second run.
+        let mut hedged = setting.hedged(ctx, tags::ANSWER_RANDOMNESS, &heard(inbox), rng);
         let zero_points: BTreeMap<_, _> = pairs.iter().map(|(peer, pair)| (*peer, pair.zero_point)).collect();
         // [T5.3] Alice's step towards each peer. A failed check ends everything before anything depends on it.
         let mut products = Secret::new(Scalar::zero());

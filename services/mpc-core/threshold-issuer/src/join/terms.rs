@@ -98,7 +98,8 @@ impl JoinTerms {
         let (Some(member), None) = (others.next(), others.next()) else { return Err(SetupError::PartyCount) };
         let chosen: PartySet = ctx.parties().iter().filter(|party| *party != member).collect();
         let weights = issuers.weights(&chosen).ok_or(SetupError::SigningSetTooSmall)?;
-        if ctx.payload() != self.payload() {
+        // A run that the ticket's identity has ordered: the payload names its session.
+        if attempt.session().is_none() || ctx.payload() != self.payload() {
             return Err(SetupError::PayloadInvalid);
         }
         // A joint key of zero has no signature, and no registered member has it.

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use engine::session::Session;
 use engine::{EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
-use group_signatures::forge::{Custody, attempt};
+use group_signatures::forge::{Custody, attempt, ordered};
 use group_signatures::{Attempt, AttestedKey, GroupDraft, GroupPublic, MemberKey};
 use primitives::bls12_381::{G1, G2, Scalar};
 use rand_chacha::ChaCha20Rng;
@@ -15,6 +15,8 @@ use threshold_issuer::key::forge::{copy, deal};
 use threshold_issuer::{IssuerShare, Issuers, Join, JoinInput, JoinOutput, JoinTerms};
 
 pub const TICKET: [u8; 32] = [5; 32];
+/// The session id in the member's orders.
+pub const SESSION: [u8; 32] = [6; 32];
 /// A member whose number is above or below all issuers', which are 11, 12 and so on.
 pub const ABOVE: u32 = 100;
 pub const BELOW: u32 = 3;
@@ -109,7 +111,7 @@ impl Installation {
     }
 
     pub fn attempt(&self, secret: &Secret<Scalar>) -> Attempt {
-        attempt(&self.group, TICKET, 1, G1::mul_generator(secret))
+        ordered(attempt(&self.group, TICKET, 1, G1::mul_generator(secret)), SESSION)
     }
 
     pub fn issuer_input(&self, issuer: PartyId, attempt: Attempt) -> JoinInput {

@@ -2,13 +2,15 @@
 
 use engine::session::Session;
 use engine::{PartyId, Secret, SetupError};
-use group_signatures::forge::attempt;
+use group_signatures::forge::{attempt, ordered};
 use group_signatures::{Approval, Attempt, Decision, Request, count};
 use primitives::bls12_381::{G1, Scalar};
 use sim::{Faults, Packet};
 use threshold_issuer::{Join, JoinInput, JoinOutput};
 
-use crate::installation::{ABOVE, BELOW, Installation, TICKET, duplicate, evidence_key, key_of, party, rng};
+use crate::installation::{
+    ABOVE, BELOW, Installation, SESSION, TICKET, duplicate, evidence_key, key_of, party, rng,
+};
 
 fn secret(seed: u64) -> Secret<Scalar> {
     Secret::new(Scalar::random(&mut rng(seed)))
@@ -127,12 +129,28 @@ fn sessions_that_do_not_fit_do_not_start() {
 fn points_without_a_signature_do_not_start() {
     let installation = Installation::usual();
     for point in [G1::identity(), installation.group.issuer().negated()] {
-        let run = || attempt(&installation.group, TICKET, 1, point);
+        let run = || ordered(attempt(&installation.group, TICKET, 1, point), SESSION);
         let payload = installation.terms(run()).payload();
         let input = installation.issuer_input(party(11), run());
         let refused = refused(11, &[11, 12, ABOVE], input, &payload);
         assert_eq!(refused, Some(SetupError::PayloadInvalid));
     }
+}
+
+/// A run that the ticket's identity has not ordered, and one that it has ordered for another session.
+#[test]
+fn runs_that_nobody_ordered_do_not_start() {
+    let installation = Installation::usual();
+    let point = G1::mul_generator(&secret(83));
+    let unordered = || attempt(&installation.group, TICKET, 1, point);
+    let other = || ordered(unordered(), [1; 32]);
+    let start = |run: Attempt, payload: Attempt| {
+        let payload = installation.terms(payload).payload();
+        refused(11, &[11, 12, ABOVE], installation.issuer_input(party(11), run), &payload)
+    };
+    assert_eq!(start(unordered(), unordered()), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(other(), ordered(unordered(), SESSION)), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(other(), other()), None);
 }
 
 /// Runs of another group, and the issuers of another key.

@@ -7,16 +7,17 @@ use engine::forge::Forged;
 use engine::seal::DataKey;
 use engine::session::{Protocol, Session};
 use engine::{AbortCause, PartyId, Secret, SetupError, Threshold};
+use group_signatures::forge::{attempt, ordered};
 use group_signatures::{AttestedKey, GroupError, GroupPublic};
 use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
 use protocols::OpenShareError;
-use protocols::dealing::Public;
+use protocols::dealing::{Public, Reshare, ReshareTerms};
 use rand_core::Rng;
 use sim::{Address, Faults, Outcome, Packet, World};
-use threshold_issuer::key::forge::{copy, secret, shifted};
+use threshold_issuer::key::Issuing;
+use threshold_issuer::key::forge::{copy, deal, secret, shifted};
 use threshold_issuer::{
-    IssuerShare, Issuers, JoinInput, JoinTerms, Keygen, Publish, PublishInput, Refresh, Reshare,
-    ReshareTerms, key_id,
+    IssuerShare, Issuers, JoinInput, JoinTerms, Keygen, Publish, PublishInput, Refresh, key_id,
 };
 
 use crate::installation::{ABOVE, Installation, duplicate, evidence_key, key_of, party, rng, settings};
@@ -134,7 +135,7 @@ fn joins(group: &Arc<GroupPublic>, shares: &[IssuerShare], chosen: &[u32], sessi
     let terms = || JoinTerms {
         group: Arc::clone(group),
         issuers: Arc::clone(&issuers),
-        attempt: group_signatures::forge::attempt(group, [1; 32], 1, G1::mul_generator(&own)),
+        attempt: ordered(attempt(group, [1; 32], 1, G1::mul_generator(&own)), [2; 32]),
     };
     let payload = terms().payload();
     let mut inputs: Vec<(PartyId, JoinInput)> = shares
@@ -152,31 +153,56 @@ fn joins(group: &Arc<GroupPublic>, shares: &[IssuerShare], chosen: &[u32], sessi
     key_of(&mut outcomes, ABOVE).is_some_and(|key| key.point() == G1::mul_generator(&own))
 }
 
-/// Other issuers with another threshold take the key over; shares of before and after do not fit each other.
+/// Other issuers, or another threshold, take no key over: they would know nothing of the tickets that are bound. The
+/// same issuers with the same threshold would.
 #[test]
-fn a_key_moves_to_other_issuers() {
-    let custody = &Installation::usual().custody;
-    let opener = custody.attested("approvers", 8).unwrap();
+fn a_key_does_not_move_to_other_issuers() {
+    let opener = Installation::usual().custody.attested("approvers", 8).unwrap();
     let shares = generate(&opener, 2, &[11, 12, 13], 110);
-    let group = Arc::new(done(publish(&opener, &[&shares[0], &shares[1]], 111, Faults::default())).remove(0));
-    let terms = ReshareTerms {
-        dealers: parties(&[11, 13]).into_iter().collect(),
-        receivers: parties(&[12, 13, 14, 15]).into_iter().collect(),
-        base: shares[0].issuers().clone(),
-    };
     let key_id = key_id(&opener);
-    let payload = terms.encode();
-    let about = About { key_id: &key_id, epoch: 2, threshold: 3, session: 112, payload: &payload };
-    let deals = |number: u32| [11, 13].contains(&number);
-    let inputs = [11u32, 12, 13, 14, 15].map(|number| {
-        let share = shares.iter().find(|share| share.party() == party(number)).filter(|_| deals(number));
-        (party(number), share.map(copy))
-    });
-    let moved = done(run::<Reshare>(&about, inputs.into(), Faults::default()));
-    let moved: Vec<IssuerShare> = moved.into_iter().filter_map(|reshared| reshared.share).collect();
-    assert_eq!(moved.len(), 4);
-    assert_eq!(moved[0].issuers().public_key(), group.issuer());
-    assert!(joins(&group, &moved, &[12, 14, 15], 113));
+    let moved = |receivers: &[u32], threshold, session| {
+        let terms = ReshareTerms::<Issuing> {
+            dealers: parties(&[11, 13]).into_iter().collect(),
+            receivers: parties(receivers).into_iter().collect(),
+            base: shares[0].issuers().clone(),
+        };
+        let payload = terms.encode();
+        let about = About { key_id: &key_id, epoch: 2, threshold, session, payload: &payload };
+        let deals = |number: u32| [11, 13].contains(&number);
+        let mut all: Vec<u32> = receivers.iter().copied().chain([11, 13]).collect();
+        all.sort_unstable();
+        all.dedup();
+        let inputs = all.into_iter().map(|number| {
+            let share = shares.iter().find(|share| share.party() == party(number)).filter(|_| deals(number));
+            (party(number), share.map(copy))
+        });
+        let outcomes = run::<Reshare<Issuing>>(&about, inputs.collect(), Faults::default());
+        outcomes.values().filter(|outcome| outcome.done.is_some()).count()
+    };
+    assert_eq!(moved(&[11, 12, 13], 2, 112), 3);
+    assert_eq!(moved(&[11, 12, 13], 3, 113), 0, "another threshold");
+    assert_eq!(moved(&[12, 13, 14], 2, 114), 0, "another issuer");
+    assert_eq!(moved(&[11, 12, 13, 14], 2, 115), 0, "one more");
+}
+
+/// A join has t issuers and a member, so a key whose threshold is all places of a session would be used by nobody.
+#[test]
+fn a_threshold_that_leaves_no_place_for_a_member_is_refused() {
+    let opener = Installation::usual().custody.attested("approvers", 9).unwrap();
+    let key_id = key_id(&opener);
+    let all: Vec<PartyId> = (1..=20).map(party).collect();
+    let start = |threshold| {
+        let threshold = Threshold::new(threshold).unwrap();
+        let settings = settings(party(1), &all, threshold, (&key_id, 1), (120, &[]));
+        Session::<Keygen>::start(settings, Some(evidence_key(party(1))), (), &mut rng(1)).err()
+    };
+    assert_eq!(start(19), None);
+    assert_eq!(start(20), Some(SetupError::ThresholdRange));
+    let shown = |threshold| {
+        let (shares, _) = deal(&opener, Threshold::new(threshold).unwrap(), &all, &mut rng(1));
+        Issuers::from_bytes(&shares[0].issuers().to_bytes()).is_ok()
+    };
+    assert!(shown(19) && !shown(20));
 }
 
 fn publishing() -> (AttestedKey, [IssuerShare; 2]) {

@@ -9,6 +9,7 @@
 )]
 
 mod drops;
+mod images;
 mod installation;
 mod joins;
 mod keys;
