@@ -37,8 +37,8 @@ pub const MAX_THRESHOLD: usize = MAX_PARTIES - 1;
 
 /// [D1] makes an issuing key. The session's key id is [`key_id`], its epoch 1.
 pub struct Keygen(dealing::Keygen<Issuing>);
-/// New shares for the same issuers. There is no reshare: other issuers know nothing of the tickets that these have bound,
-/// so they make a key of their own, for another epoch of the group.
+/// New shares for the same issuers. There is no reshare: other issuers know nothing of the tickets that these have
+/// bound, so they make a key of their own, for another epoch of the group.
 pub type Refresh = dealing::Refresh<Issuing>;
 
 impl Protocol for Keygen {

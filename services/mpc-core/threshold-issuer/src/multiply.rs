@@ -15,8 +15,8 @@
 //! | ρ | columns of checks | 1: a false answer passes with probability 2^-254 for each query of the hash |
 //!
 //! A transfer gives 128 bits, the key of AES-128 in counter mode, from which each pad takes 384 bits: modulo the group
-//! order they are uniform to 2^-129. The counter begins at a hash of the run and has the number of the transfer in it, so
-//! that no work on one run's or one transfer's keys helps against another's.
+//! order they are uniform to 2^-129. The counter begins at a hash of the run and has the number of the transfer in it,
+//! so that no work on one run's or one transfer's keys helps against another's.
 //!
 //! A failed check tells Alice bits of b that she guessed, so a pair must never multiply again under the same set-up.
 
