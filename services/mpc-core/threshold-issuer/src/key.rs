@@ -254,7 +254,7 @@ impl IssuerShare {
         &self.issuers
     }
 
-    /// Whose share it is.
+    /// The issuer that holds it.
     pub fn party(&self) -> PartyId {
         self.party
     }

@@ -197,8 +197,9 @@ impl Run {
     fn pads(&self, salt: &[u8; TRANSFER_SALT_BYTES]) -> Pads {
         let mut transcript = self.transcript(tags::PADS);
         transcript.append("salt", salt);
-        let [start, ..] = *transcript.digest().as_chunks::<16>().0 else { return Pads { start: 0 } };
-        Pads { start: u128::from_le_bytes(start) }
+        let digest = transcript.digest();
+        let start = digest.as_chunks::<16>().0.iter().fold(0, |sum, half| sum ^ u128::from_le_bytes(*half));
+        Pads { start }
     }
 
     fn check(&self, salt: &[u8; TRANSFER_SALT_BYTES]) -> Check {

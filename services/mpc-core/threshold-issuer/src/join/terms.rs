@@ -98,7 +98,8 @@ impl JoinTerms {
         let (Some(member), None) = (others.next(), others.next()) else { return Err(SetupError::PartyCount) };
         let chosen: PartySet = ctx.parties().iter().filter(|party| *party != member).collect();
         let weights = issuers.weights(&chosen).ok_or(SetupError::SigningSetTooSmall)?;
-        // A run that the ticket's identity has ordered: the payload names its session.
+        // A run that the ticket's identity has ordered. The payload has the session of the order, and the caller sees
+        // to it that this is the session that runs.
         if attempt.session().is_none() || ctx.payload() != self.payload() {
             return Err(SetupError::PayloadInvalid);
         }

@@ -137,7 +137,7 @@ fn points_without_a_signature_do_not_start() {
     }
 }
 
-/// A run that the ticket's identity has not ordered, and one that it has ordered for another session.
+/// A run that the ticket's identity has not ordered, and one whose order is not the one of the payload.
 #[test]
 fn runs_that_nobody_ordered_do_not_start() {
     let installation = Installation::usual();

@@ -8,10 +8,14 @@ import com.tngtech.archunit.core.importer.ImportOption;
 import com.tngtech.archunit.junit.AnalyzeClasses;
 import com.tngtech.archunit.junit.ArchTest;
 import com.tngtech.archunit.lang.ArchRule;
+import java.time.Duration;
+import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 
 /** The arrows between the packages, and to other modules. */
 @AnalyzeClasses(
@@ -172,8 +176,19 @@ class ArchitectureTest {
           .orShould()
           .callMethod(Thread.class, "ofVirtual")
           .orShould()
+          .callMethod(Thread.class, "sleep", long.class)
+          .orShould()
+          .callMethod(Thread.class, "sleep", Duration.class)
+          .orShould()
+          .callMethod(Object.class, "wait")
+          .orShould()
           .dependOnClassesThat()
-          .belongToAnyOf(CountDownLatch.class, Semaphore.class);
+          .belongToAnyOf(
+              BlockingQueue.class,
+              Condition.class,
+              CountDownLatch.class,
+              LockSupport.class,
+              Semaphore.class);
 
   @ArchTest
   static final ArchRule no_service_keeps_its_stores_in_memory =

@@ -40,11 +40,6 @@ final class SimulatedThreads implements Executor, ReplicaTime {
     }
   }
 
-  /** Whether the process is gone. */
-  boolean isKilled() {
-    return killed;
-  }
-
   /** Takes effect on what a thread does next. */
   void requireAlive() {
     if (killed) {

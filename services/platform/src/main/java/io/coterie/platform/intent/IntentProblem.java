@@ -68,7 +68,7 @@ public enum IntentProblem {
           + " Bitcoin's signed by their hash"),
   MESSAGE_IS_DIGEST(
       ErrorReason.PAYLOAD_INVALID,
-      "message has 32 bytes and may be the hash of a transaction: ask for it as digest"),
+      "message has 32 bytes and may be a hash; an Ed25519 key signs it as digest, if a rule allows that"),
   MESSAGE_NOT_TEXT(
       ErrorReason.PAYLOAD_INVALID,
       "message is not text: UTF-8, without control characters other than tab and"

@@ -60,8 +60,8 @@ final class Waiting {
   }
 
   /**
-   * Since when it counts against a party that the session waits for it: not before that party was
-   * told.
+   * Since when it counts against a party that the session waits for it: not before those without a
+   * share are told, among them one that can be reached only later.
    *
    * @param held {@link #heldNanos}
    * @param tellNanos when it is told if it was not so far

@@ -14,6 +14,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.ShareCheck;
 import java.time.Duration;
 import java.time.InstantSource;
 import org.jspecify.annotations.Nullable;
@@ -253,6 +254,10 @@ final class SessionOpening {
       // Again: a share that went back may have become active since, and with its activation on disk
       // before this claim it is known here by now what is held against it.
       keys.exclusions().check(session.plan());
+      if (!session.plan().protocol().operation().makesShare()) {
+        // And a newer share may be in use by now. One that is made looks itself before it is kept.
+        ShareCheck.against(keys.shares().held(session.plan().key()), session.plan());
+      }
       if (session.run == null) {
         open(session, begun);
       }

@@ -14,6 +14,7 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShareStore;
 import java.nio.charset.StandardCharsets;
@@ -134,6 +135,21 @@ abstract class NextEpochTest extends SessionFixture {
     assertThat(awaitRefusal(give(presigned(ready).setEpoch(2))))
         .isEqualTo(RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN);
     awaitEnvelope(give(ecdsaSigning(ecdsaIntent()).setEpoch(2)));
+  }
+
+  @Test
+  void session_whose_share_is_replaced_while_it_is_claimed_does_not_start() {
+    ecdsaKey();
+    SessionId refresh = refreshed(RequestId.next());
+    int started = core.started.get();
+    ledger.held = true;
+    SessionId signing = give(ecdsaSigning(ecdsaIntent()));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    peersHaveStored(refresh);
+    Installation.until("the new one is used", () -> epoch() == 2);
+    ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
+    assertThat(awaitRefusal(signing)).isEqualTo(RefusalReason.REFUSAL_REASON_WRONG_EPOCH);
+    assertThat(core.started).hasValue(started);
   }
 
   @Test

@@ -99,6 +99,19 @@ public final class KeyDirectory {
     return Optional.of(remembered.record());
   }
 
+  /**
+   * The same for an intent that names the key's last reshare, of which another replica may have
+   * told the client already: the key is read again if it is remembered without that reshare.
+   *
+   * @param reshareEpoch as the intent names it
+   */
+  public Optional<KeyRecord> find(String name, int reshareEpoch) {
+    Optional<KeyRecord> known = find(name);
+    boolean outdated =
+        known.map(KeyRecord::made).filter(made -> made.reshareEpoch() < reshareEpoch).isPresent();
+    return outdated ? read(name) : known;
+  }
+
   private void readAgain(String name, Remembered remembered) {
     try {
       read(name);

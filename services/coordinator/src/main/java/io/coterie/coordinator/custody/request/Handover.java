@@ -6,6 +6,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
+import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicReference;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -99,7 +100,12 @@ public final class Handover {
     look();
     CompletableFuture<Void> ended = new CompletableFuture<>();
     looking = ended;
-    threads.execute(() -> run(ended));
+    try {
+      threads.execute(() -> run(ended));
+    } catch (RejectedExecutionException e) {
+      ended.complete(null);
+      throw e;
+    }
   }
 
   /** There is a channel: takes up from now on the work that no replica does. */

@@ -97,7 +97,7 @@ final class SigningEnds {
       VerifiedIntent.Cancellation intent, Caller caller, Recheck recheck, Waiting waiting)
       throws InterruptedException {
     KeyRecord key =
-        keys.find(intent.key())
+        keys.find(intent.key(), intent.reshareEpoch())
             .orElseThrow(() -> Failure.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
     key.requireFingerprint(intent.keyFingerprint());
     Holders holders = holders(key, intent.reshareEpoch());

@@ -250,7 +250,7 @@ public final class Signings implements Handover.Work {
 
     private KeyRecord requireUsable(VerifiedIntent.Signing intent) {
       KeyRecord key =
-          keys.find(intent.key())
+          keys.find(intent.key(), intent.reshareEpoch())
               .orElseThrow(() -> Failure.of(ErrorReason.KEY_NOT_FOUND, intent.key()).toException());
       if (key.state() != Key.State.ACTIVE) {
         throw Failure.of(ErrorReason.KEY_NOT_ACTIVE, intent.key()).toException();

@@ -113,6 +113,15 @@ class KeyDirectoryTest {
   }
 
   @Test
+  void a_key_is_read_again_for_an_intent_that_knows_of_a_later_reshare() {
+    assertThat(epochFound()).isEqualTo(1);
+    renewElsewhere();
+    assertThat(keys.find(KEY, 0)).get().extracting(KeyRecord::epoch).isEqualTo(1);
+    assertThat(keys.find(KEY, 2)).get().extracting(KeyRecord::epoch).isEqualTo(2);
+    assertThat(epochFound()).as("and is remembered").isEqualTo(2);
+  }
+
+  @Test
   void an_exclusion_by_another_replica_is_told_when_it_is_read() {
     keys.find(KEY);
     other.keys().exclude(KEY, 2, "CAUSE", new byte[32], NOW);
