@@ -108,7 +108,7 @@ class FrostTest extends OfflineIntents {
     assertRefused("output keys", solana, good, "--taproot");
     assertRefused("do not sign payloads of kind", solana, good, "--scheme", "ecdsa");
     assertRefused("solana_transaction only", "--message-hex", SOLANA, "--scheme", "ed25519");
-    assertRefused("ask for it as digest", "--message-hex", "1b".repeat(32), "--scheme", "ed25519");
+    assertRefused("signs it as digest", "--message-hex", "1b".repeat(32), "--scheme", "ed25519");
     assertRefused("is not text", "--message-hex", "680065", "--scheme", "ed25519");
     assertRefused("is not text", "-m", "pay \u202eem", "--scheme", "ed25519");
     byte[] latin = "gr\u00fc\u00df dich".getBytes(StandardCharsets.ISO_8859_1);
