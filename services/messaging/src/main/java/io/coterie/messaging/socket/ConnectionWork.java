@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -175,13 +176,13 @@ public final class ConnectionWork implements AutoCloseable {
     requests.execute(network, task);
   }
 
-  /** Reads frames of a WebSocket, or writes some. */
-  void frames(String connection, Source network, Runnable task) {
+  /** Reads frames of a WebSocket, or writes some, again as long as the task returns true. */
+  void frames(String connection, Source network, BooleanSupplier task) {
     Source account = accounts.get(connection);
     if (account == null) {
-      anonymous.execute(network, task);
+      anonymous.repeat(network, task);
     } else {
-      authenticated.execute(account, task);
+      authenticated.repeat(account, task);
     }
   }
 

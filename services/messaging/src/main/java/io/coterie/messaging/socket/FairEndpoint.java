@@ -12,7 +12,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.RejectedExecutionException;
-import org.apache.coyote.Processor;
 import org.apache.tomcat.util.net.NioChannel;
 import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.SSLSupport;
@@ -139,9 +138,16 @@ final class FairEndpoint extends NioEndpoint {
       SocketState state = handler.process(connection, event);
       if (state == SocketState.UPGRADED) {
         Optional.ofNullable(connection.getSocket().getIOChannel())
-            .ifPresent(work().admission()::release);
+            .map(peers::get)
+            .filter(peer -> peer.webSocket == null)
+            .ifPresent(peer -> upgraded(connection, peer));
       }
       return state;
+    }
+
+    private void upgraded(SocketWrapperBase<NioChannel> connection, Peer peer) {
+      peer.webSocket = id(connection);
+      work().admission().release(peer.socket);
     }
 
     @Override
@@ -190,12 +196,10 @@ final class FairEndpoint extends NioEndpoint {
     try {
       if (!connection.getSocket().isHandshakeComplete()) {
         work().handshake(peer.network, () -> handshake(connection, event, peer));
-      } else if (connection.getCurrentProcessor() instanceof Processor p && p.isUpgrade()) {
-        if (event == SocketEvent.OPEN_WRITE || peer.hasTurn.compareAndSet(false, true)) {
-          work().frames(id(connection), peer.client(), () -> turn(connection, event, peer));
-        }
+      } else if (peer.webSocket != null) {
+        frames(connection, event, peer, peer.webSocket);
       } else {
-        work().request(peer.network, () -> super.processSocket(connection, event, false));
+        work().request(peer.network, () -> request(connection, event, peer));
       }
       return true;
     } catch (RejectedExecutionException e) {
@@ -209,28 +213,70 @@ final class FairEndpoint extends NioEndpoint {
     return isSSLEnabled() ? new TurnChannel(buffers, this) : super.createChannel(buffers);
   }
 
-  private void turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer) {
-    boolean more = false;
+  private void request(SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer) {
     connection.getLock().lock();
     try {
-      if (event == SocketEvent.OPEN_READ) {
-        peer.hasTurn.set(false);
-      }
-      if (connection.getSocket() instanceof TurnChannel channel) {
-        channel.beginTurn(BYTES_OF_A_TURN);
-        try {
-          super.processSocket(connection, event, false);
-        } finally {
-          more = channel.endTurn();
-        }
-      } else {
+      if (peer.webSocket == null) {
         super.processSocket(connection, event, false);
+        return;
       }
     } finally {
       connection.getLock().unlock();
     }
-    if (more && !connection.isClosed()) {
-      processSocket(connection, SocketEvent.OPEN_READ, true);
+    // It has become a WebSocket while this waited.
+    processSocket(connection, event, true);
+  }
+
+  private void frames(
+      SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer, String id) {
+    if (event == SocketEvent.OPEN_READ) {
+      if (peer.reading.await()) {
+        work().frames(id, peer.client(), () -> read(connection, peer));
+      }
+      return;
+    }
+    work()
+        .frames(
+            id,
+            peer.client(),
+            () -> {
+              if (turn(connection, event)) {
+                processSocket(connection, SocketEvent.OPEN_READ, true);
+              }
+              return false;
+            });
+  }
+
+  /** Reads in one turn, and says whether there is another. */
+  private boolean read(SocketWrapperBase<NioChannel> connection, Peer peer) {
+    peer.reading.begin();
+    boolean more = false;
+    try {
+      more = turn(connection, SocketEvent.OPEN_READ);
+    } finally {
+      more = peer.reading.end(more);
+    }
+    return more && !connection.isClosed();
+  }
+
+  /** Whether the connection may have sent more than was read. */
+  private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event) {
+    connection.getLock().lock();
+    try {
+      if (!(connection.getSocket() instanceof TurnChannel channel)) {
+        super.processSocket(connection, event, false);
+        return false;
+      }
+      channel.beginTurn(BYTES_OF_A_TURN);
+      boolean more = false;
+      try {
+        super.processSocket(connection, event, false);
+      } finally {
+        more = channel.endTurn();
+      }
+      return more && !connection.isClosed();
+    } finally {
+      connection.getLock().unlock();
     }
   }
 

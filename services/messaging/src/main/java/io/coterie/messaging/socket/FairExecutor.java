@@ -12,6 +12,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -35,11 +36,12 @@ final class FairExecutor implements AutoCloseable {
   private final Set<Turn> running = new LinkedHashSet<>();
   private int working;
   private long waiting;
+  private boolean closed;
 
   /** The tasks of one source. It is among the turns if it has a task that may run now. */
   private static final class Line {
     final Source source;
-    final Deque<Runnable> tasks = new ArrayDeque<>();
+    final Deque<BooleanSupplier> tasks = new ArrayDeque<>();
     int running;
     boolean hasTurn;
 
@@ -50,11 +52,11 @@ final class FairExecutor implements AutoCloseable {
 
   private static final class Turn {
     final Line line;
-    final Runnable task;
+    final BooleanSupplier task;
     final long sinceNanos = System.nanoTime();
     boolean counts = true;
 
-    Turn(Line line, Runnable task) {
+    Turn(Line line, BooleanSupplier task) {
       this.line = line;
       this.task = task;
     }
@@ -80,15 +82,32 @@ final class FairExecutor implements AutoCloseable {
    *
    * @throws RejectedExecutionException if this is closed
    */
-  synchronized void execute(Source source, Runnable task) {
-    if (threads.isShutdown()) {
-      throw new RejectedExecutionException("closed");
+  void execute(Source source, Runnable task) {
+    repeat(
+        source,
+        () -> {
+          task.run();
+          return false;
+        });
+  }
+
+  /**
+   * Runs a task in one turn of its source after another, as long as it returns true. It never runs
+   * on two threads at once.
+   *
+   * @throws RejectedExecutionException if this is closed
+   */
+  void repeat(Source source, BooleanSupplier task) {
+    synchronized (this) {
+      if (closed) {
+        throw new RejectedExecutionException("closed");
+      }
+      Line line = lines.computeIfAbsent(source, Line::new);
+      line.tasks.addLast(task);
+      waiting++;
+      takeTurn(line);
     }
-    Line line = lines.computeIfAbsent(source, Line::new);
-    line.tasks.addLast(task);
-    waiting++;
-    takeTurn(line);
-    startThread();
+    startThreads();
   }
 
   /** Tasks that wait for their turn. */
@@ -103,23 +122,39 @@ final class FairExecutor implements AutoCloseable {
     }
   }
 
-  /** Another thread works, if there is work for it. */
-  private void startThread() {
-    if (!turns.isEmpty() && working < maxThreads && !threads.isShutdown()) {
-      threads.execute(this::work);
-      working++;
+  /**
+   * Further threads work if there is work for them. The lock is not held: a thread that wakes up
+   * would wait for it.
+   */
+  private void startThreads() {
+    for (Turn turn = turnOfNewThread(); turn != null; turn = turnOfNewThread()) {
+      Turn first = turn;
+      threads.execute(() -> work(first));
     }
   }
 
-  private void work() {
-    Turn turn = next(null);
+  private synchronized @Nullable Turn turnOfNewThread() {
+    if (working >= maxThreads) {
+      return null;
+    }
+    Turn turn = begin();
+    if (turn != null) {
+      working++;
+    }
+    return turn;
+  }
+
+  private void work(Turn first) {
+    Turn turn = first;
     while (turn != null) {
+      boolean again = false;
       try {
-        turn.task.run();
+        again = turn.task.getAsBoolean();
       } catch (RuntimeException | Error e) {
         LOG.error("the work for a connection failed", e);
       }
-      turn = next(turn);
+      turn = next(turn, again);
+      startThreads();
     }
   }
 
@@ -129,6 +164,7 @@ final class FairExecutor implements AutoCloseable {
       long pause = Math.max(1, patience.toMillis() / 2);
       while (!threads.awaitTermination(pause, TimeUnit.MILLISECONDS)) {
         discountLongTasks();
+        startThreads();
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
@@ -143,17 +179,20 @@ final class FairExecutor implements AutoCloseable {
         turn.line.running--;
         working--;
         takeTurn(turn.line);
-        startThread();
       }
     }
   }
 
-  private void ended(Turn turn) {
+  private void ended(Turn turn, boolean again) {
     running.remove(turn);
     if (turn.counts) {
       turn.line.running--;
     } else {
       working++;
+    }
+    if (again && !closed) {
+      turn.line.tasks.addLast(turn.task);
+      waiting++;
     }
     takeTurn(turn.line);
     if (turn.line.running == 0 && turn.line.tasks.isEmpty()) {
@@ -162,17 +201,19 @@ final class FairExecutor implements AutoCloseable {
   }
 
   /** The next task to run; null if there is none, and then the thread has stopped working. */
-  private synchronized @Nullable Turn next(@Nullable Turn last) {
-    if (last != null) {
-      ended(last);
-    }
-    if (working > maxThreads) {
+  private synchronized @Nullable Turn next(Turn last, boolean again) {
+    ended(last, again);
+    Turn turn = working > maxThreads ? null : begin();
+    if (turn == null) {
       working--;
-      return null;
+      shutDownIfDone();
     }
+    return turn;
+  }
+
+  private @Nullable Turn begin() {
     Line line = turns.pollFirst();
     if (line == null) {
-      working--;
       return null;
     }
     line.hasTurn = false;
@@ -181,13 +222,19 @@ final class FairExecutor implements AutoCloseable {
     Turn turn = new Turn(line, line.tasks.removeFirst());
     running.add(turn);
     takeTurn(line);
-    startThread();
     return turn;
   }
 
-  /** Takes no more tasks. Those that it has taken run. */
+  /** Takes no more tasks. Those that it has taken run, and none of them again. */
   @Override
   public synchronized void close() {
-    threads.shutdown();
+    closed = true;
+    shutDownIfDone();
+  }
+
+  private void shutDownIfDone() {
+    if (closed && working == 0 && waiting == 0) {
+      threads.shutdown();
+    }
   }
 }

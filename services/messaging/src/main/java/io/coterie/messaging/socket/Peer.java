@@ -3,6 +3,7 @@ package io.coterie.messaging.socket;
 import io.coterie.messaging.limit.Source;
 import java.nio.channels.SocketChannel;
 import java.util.concurrent.atomic.AtomicBoolean;
+import org.jspecify.annotations.Nullable;
 
 /** The other end of a connection. */
 final class Peer {
@@ -13,8 +14,10 @@ final class Peer {
 
   final AtomicBoolean handshaking = new AtomicBoolean(true);
 
-  /** Whether a turn to read frames is to come. */
-  final AtomicBoolean hasTurn = new AtomicBoolean();
+  final ReadingTurns reading = new ReadingTurns();
+
+  /** The container's id of the connection, once it has become a WebSocket. */
+  volatile @Nullable String webSocket;
 
   /** Whether its place was given to another one. */
   volatile boolean displaced;

@@ -6,11 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.coterie.messaging.limit.Source;
 import java.time.Duration;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
@@ -56,6 +59,74 @@ class FairExecutorTest {
       assertThat(ran).containsExactly("modest 1", "greedy 1", "modest 2", "greedy 2", "greedy 3");
       assertThat(executor.waiting()).isZero();
     }
+  }
+
+  @Test
+  void a_task_that_has_more_to_do_waits_for_its_next_turn() {
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      List<String> ran = new CopyOnWriteArrayList<>();
+      CountDownLatch begin = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(5);
+      executor.repeat(
+          GREEDY,
+          () -> {
+            await(begin);
+            ran.add("greedy");
+            end.countDown();
+            return ran.size() < 5;
+          });
+      for (int i = 0; i < 2; i++) {
+        executor.execute(
+            MODEST,
+            () -> {
+              ran.add("modest");
+              end.countDown();
+            });
+      }
+      begin.countDown();
+      await(end);
+      assertThat(ran).containsExactly("greedy", "modest", "greedy", "modest", "greedy");
+    }
+  }
+
+  @Test
+  void a_task_that_has_more_to_do_needs_no_second_thread() {
+    try (FairExecutor executor = new FairExecutor("test", 8, 8, NEVER)) {
+      Set<Thread> threads = ConcurrentHashMap.newKeySet();
+      AtomicInteger turns = new AtomicInteger();
+      CompletableFuture<Void> end = new CompletableFuture<>();
+      executor.repeat(
+          GREEDY,
+          () -> {
+            threads.add(Thread.currentThread());
+            if (turns.incrementAndGet() < 1_000) {
+              return true;
+            }
+            end.complete(null);
+            return false;
+          });
+      end.orTimeout(60, TimeUnit.SECONDS).join();
+      assertThat(threads).hasSize(1);
+    }
+  }
+
+  @Test
+  void tasks_that_wait_when_it_is_closed_run_and_none_of_them_again() {
+    CountDownLatch begin = new CountDownLatch(1);
+    CountDownLatch ran = new CountDownLatch(3);
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      for (Source source : List.of(GREEDY, GREEDY, MODEST)) {
+        executor.repeat(
+            source,
+            () -> {
+              await(begin);
+              ran.countDown();
+              return true;
+            });
+      }
+    }
+    begin.countDown();
+    await(ran);
   }
 
   @Test
