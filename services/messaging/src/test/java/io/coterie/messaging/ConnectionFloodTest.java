@@ -9,13 +9,11 @@ import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.stream.Stream;
 import javax.net.ssl.SSLSocket;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.AfterAll;
@@ -198,29 +196,5 @@ class ConnectionFloodTest {
       assertServed();
       assertThat(replies).allMatch(reply -> reply.join().status() == 200);
     }
-  }
-
-  /** Requests have as many threads as there are connections: frames there would take no turns. */
-  @Test
-  void frames_that_come_while_others_are_read_are_read_in_turns_too() {
-    try (TestClient.Socket socket = client.connect(null)) {
-      socket.call("GET", "/v1/keepalive");
-      Awaitility.await().until(() -> !isThreadOfRequestsReadingFrames());
-      CompletableFuture<?> last = CompletableFuture.completedFuture(null);
-      for (int i = 0; i < 20_000; i++) {
-        last = socket.callAsync("GET", "/v1/keepalive", new byte[0], Map.of());
-        if (i % 100 == 0) {
-          assertThat(isThreadOfRequestsReadingFrames()).isFalse();
-        }
-      }
-      last.join();
-    }
-  }
-
-  private static boolean isThreadOfRequestsReadingFrames() {
-    return Thread.getAllStackTraces().entrySet().stream()
-        .filter(thread -> thread.getKey().getName().startsWith("messaging-request-"))
-        .flatMap(thread -> Stream.of(thread.getValue()))
-        .anyMatch(frame -> frame.getClassName().endsWith(".WsFrameServer"));
   }
 }
