@@ -11,6 +11,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import org.apache.tomcat.util.net.NioChannel;
 import org.apache.tomcat.util.net.NioEndpoint;
@@ -41,6 +42,15 @@ final class FairEndpoint extends NioEndpoint {
 
   private ConnectionWork work() {
     return Objects.requireNonNull(work, "threads to work on");
+  }
+
+  /**
+   * The container reports each frame that is written on another thread, which would have to wake up
+   * for it. A thread that writes a frame hears of it itself.
+   */
+  @Override
+  public Executor getExecutor() {
+    return OutboundFrames.isWriting() ? Runnable::run : super.getExecutor();
   }
 
   // ---- from the first byte to the end ----

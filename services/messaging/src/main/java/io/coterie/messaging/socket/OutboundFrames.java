@@ -26,6 +26,8 @@ final class OutboundFrames {
   /** Memory that a frame takes besides its bytes: its buffer, and its places in two queues. */
   static final int FRAME_OVERHEAD = 256;
 
+  private static final ThreadLocal<Boolean> WRITING = ThreadLocal.withInitial(() -> false);
+
   private final long maxBytes;
   private final Executor executor;
   private final Listener listener;
@@ -59,6 +61,15 @@ final class OutboundFrames {
     this.memory = memory;
     this.executor = executor;
     this.listener = listener;
+  }
+
+  /**
+   * Whether this thread is giving a frame to the container. Then it can also do what the container
+   * does when the frame is written: {@link #write} holds no lock and expects the completion within
+   * the call.
+   */
+  static boolean isWriting() {
+    return WRITING.get();
   }
 
   /** Frames are written from now on. */
@@ -135,6 +146,7 @@ final class OutboundFrames {
       int size = next.remaining() + FRAME_OVERHEAD;
       // This loop or the completion, whichever comes second, goes on.
       AtomicInteger arrived = new AtomicInteger();
+      WRITING.set(true);
       try {
         to.sendBinary(
             next,
@@ -152,6 +164,8 @@ final class OutboundFrames {
         LOG.debug("a frame could not be written to its connection", e);
         listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
         return;
+      } finally {
+        WRITING.set(false);
       }
       if (arrived.getAndIncrement() == 0) {
         return;

@@ -1,0 +1,73 @@
+package io.coterie.messaging.socket;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.messaging.limit.Source;
+import jakarta.websocket.CloseReason.CloseCode;
+import jakarta.websocket.RemoteEndpoint;
+import jakarta.websocket.SendHandler;
+import jakarta.websocket.SendResult;
+import java.lang.reflect.Proxy;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.Test;
+
+class OutboundFramesTest implements OutboundFrames.Listener {
+  private static final int FRAMES = 20;
+
+  private final FairEndpoint endpoint = new FairEndpoint();
+  private final List<Runnable> ofOtherThreads = new ArrayList<>();
+  private int sent;
+  private int idle;
+
+  /** As the container does it: each frame that is written is reported through its executor. */
+  private RemoteEndpoint.Async container() {
+    return (RemoteEndpoint.Async)
+        Proxy.newProxyInstance(
+            getClass().getClassLoader(),
+            new Class<?>[] {RemoteEndpoint.Async.class},
+            (_, _, arguments) -> {
+              sent++;
+              SendHandler handler = (SendHandler) arguments[1];
+              endpoint.getExecutor().execute(() -> handler.onResult(new SendResult()));
+              return null;
+            });
+  }
+
+  @Test
+  void thread_that_writes_frames_wakes_no_other_for_each() {
+    endpoint.setExecutor(ofOtherThreads::add);
+    OutboundFrames frames =
+        new OutboundFrames(
+            1 << 20,
+            new ConnectionMemory(1 << 20, Runnable::run)
+                .open(Source.ofRemote("192.0.2.1"), () -> {}),
+            Runnable::run,
+            this);
+    frames.open(container());
+    for (int i = 0; i < FRAMES; i++) {
+      frames.push(new byte[100]);
+    }
+    frames.write();
+    assertThat(sent).isEqualTo(FRAMES);
+    assertThat(ofOtherThreads).isEmpty();
+    assertThat(frames.isIdle()).isTrue();
+    assertThat(idle).isEqualTo(1);
+
+    endpoint.getExecutor().execute(() -> {});
+    assertThat(ofOtherThreads).as("all else goes to the container's threads").hasSize(1);
+  }
+
+  @Override
+  public void hasRoom() {}
+
+  @Override
+  public void isIdle() {
+    idle++;
+  }
+
+  @Override
+  public void failed(CloseCode code, String reason) {
+    throw new AssertionError(reason);
+  }
+}
