@@ -146,6 +146,7 @@ final class OutboundFrames {
       int size = next.remaining() + FRAME_OVERHEAD;
       // This loop or the completion, whichever comes second, goes on.
       AtomicInteger arrived = new AtomicInteger();
+      boolean within = WRITING.get();
       WRITING.set(true);
       try {
         to.sendBinary(
@@ -165,7 +166,7 @@ final class OutboundFrames {
         listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
         return;
       } finally {
-        WRITING.set(false);
+        WRITING.set(within);
       }
       if (arrived.getAndIncrement() == 0) {
         return;
