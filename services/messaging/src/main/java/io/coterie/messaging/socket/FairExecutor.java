@@ -102,12 +102,17 @@ final class FairExecutor implements AutoCloseable {
       if (closed) {
         throw new RejectedExecutionException("closed");
       }
-      Line line = lines.computeIfAbsent(source, Line::new);
-      line.tasks.addLast(task);
-      waiting++;
-      takeTurn(line);
+      add(source, task);
     }
     startThreads();
+  }
+
+  /** The line of a source is forgotten while it has nothing but tasks that do not count. */
+  private void add(Source source, BooleanSupplier task) {
+    Line line = lines.computeIfAbsent(source, Line::new);
+    line.tasks.addLast(task);
+    waiting++;
+    takeTurn(line);
   }
 
   /** Tasks that wait for their turn. */
@@ -191,8 +196,7 @@ final class FairExecutor implements AutoCloseable {
       working++;
     }
     if (again && !closed) {
-      turn.line.tasks.addLast(turn.task);
-      waiting++;
+      add(turn.line.source, turn.task);
     }
     takeTurn(turn.line);
     if (turn.line.running == 0 && turn.line.tasks.isEmpty()) {

@@ -130,6 +130,54 @@ class FairExecutorTest {
   }
 
   @Test
+  void source_whose_task_took_long_still_has_one_share() {
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, Duration.ofMillis(200))) {
+      CountDownLatch slow = new CountDownLatch(1);
+      CountDownLatch begun = new CountDownLatch(1);
+      CompletableFuture<Void> end = new CompletableFuture<>();
+      AtomicInteger greedy = new AtomicInteger();
+      AtomicInteger modest = new AtomicInteger();
+      executor.repeat(
+          GREEDY,
+          () -> {
+            begun.countDown();
+            await(slow);
+            greedy.incrementAndGet();
+            return !end.isDone();
+          });
+      await(begun);
+      // The line of the source has nothing but the task that does not count any more.
+      for (Source source : List.of(GREEDY, MODEST)) {
+        CountDownLatch ran = new CountDownLatch(1);
+        executor.execute(source, ran::countDown);
+        await(ran);
+      }
+      slow.countDown();
+      executor.repeat(
+          GREEDY,
+          () -> {
+            greedy.incrementAndGet();
+            return !end.isDone();
+          });
+      Awaitility.await().until(() -> greedy.get() > 10);
+      executor.repeat(
+          MODEST,
+          () -> {
+            if (modest.incrementAndGet() == 1) {
+              greedy.set(0);
+            }
+            if (modest.get() < 1_000) {
+              return true;
+            }
+            end.complete(null);
+            return false;
+          });
+      end.orTimeout(60, TimeUnit.SECONDS).join();
+      assertThat(greedy.get()).isLessThan(1_100);
+    }
+  }
+
+  @Test
   void tasks_that_do_not_end_leave_threads_to_other_sources() {
     try (FairExecutor executor = new FairExecutor("test", 3, 2, NEVER)) {
       CountDownLatch stuck = new CountDownLatch(1);
