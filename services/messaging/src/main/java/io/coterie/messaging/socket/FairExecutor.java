@@ -11,6 +11,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
@@ -68,12 +69,20 @@ final class FairExecutor implements AutoCloseable {
    * @param patience after which a task that still runs keeps its own thread and nobody else's
    */
   FairExecutor(String name, int maxThreads, int maxOfSource, Duration patience) {
+    this(
+        name,
+        Thread.ofPlatform().daemon().name("messaging-" + name + "-", 0).factory(),
+        maxThreads,
+        maxOfSource,
+        patience);
+  }
+
+  FairExecutor(
+      String name, ThreadFactory factory, int maxThreads, int maxOfSource, Duration patience) {
     this.maxThreads = maxThreads;
     this.maxOfSource = maxOfSource;
     this.patience = patience;
-    this.threads =
-        Executors.newCachedThreadPool(
-            Thread.ofPlatform().daemon().name("messaging-" + name + "-", 0).factory());
+    this.threads = Executors.newCachedThreadPool(factory);
     Thread.ofPlatform().daemon().name("messaging-" + name + "-relief").start(this::relieve);
   }
 
@@ -134,8 +143,26 @@ final class FairExecutor implements AutoCloseable {
   private void startThreads() {
     for (Turn turn = turnOfNewThread(); turn != null; turn = turnOfNewThread()) {
       Turn first = turn;
-      threads.execute(() -> work(first));
+      try {
+        threads.execute(() -> work(first));
+      } catch (RuntimeException | Error e) {
+        LOG.error("no thread for the work of a connection: it waits for one that there is", e);
+        putBack(first);
+        return;
+      }
     }
+  }
+
+  private synchronized void putBack(Turn turn) {
+    running.remove(turn);
+    if (turn.counts) {
+      turn.line.running--;
+      working--;
+    }
+    Line line = lines.computeIfAbsent(turn.line.source, Line::new);
+    line.tasks.addFirst(turn.task);
+    waiting++;
+    takeTurn(line);
   }
 
   private synchronized @Nullable Turn turnOfNewThread() {

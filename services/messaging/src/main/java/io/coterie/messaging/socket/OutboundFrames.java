@@ -156,7 +156,14 @@ final class OutboundFrames {
                 listener.failed(CloseCodes.VIOLATED_POLICY, "too slow");
                 return;
               }
-              written(size);
+              try {
+                written(size);
+              } catch (RuntimeException e) {
+                // This may be the thread of another client, which has no part in it.
+                LOG.error("the work after a frame failed", e);
+                listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
+                return;
+              }
               if (arrived.getAndIncrement() == 1) {
                 resume();
               }

@@ -12,6 +12,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
@@ -174,6 +175,33 @@ class FairExecutorTest {
           });
       end.orTimeout(60, TimeUnit.SECONDS).join();
       assertThat(greedy.get()).isLessThan(1_100);
+    }
+  }
+
+  @Test
+  void task_that_gets_no_thread_waits_for_one() {
+    AtomicInteger refused = new AtomicInteger(2);
+    ThreadFactory factory =
+        task -> {
+          if (refused.getAndDecrement() > 0) {
+            throw new OutOfMemoryError("unable to create native thread");
+          }
+          return new Thread(task);
+        };
+    try (FairExecutor executor = new FairExecutor("test", factory, 2, 1, Duration.ofMillis(20))) {
+      List<String> ran = new CopyOnWriteArrayList<>();
+      CountDownLatch end = new CountDownLatch(2);
+      for (String task : List.of("first", "second")) {
+        executor.execute(
+            GREEDY,
+            () -> {
+              ran.add(task);
+              end.countDown();
+            });
+      }
+      await(end);
+      assertThat(ran).containsExactly("first", "second");
+      assertThat(executor.waiting()).isZero();
     }
   }
 
