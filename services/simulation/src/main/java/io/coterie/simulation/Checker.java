@@ -518,19 +518,6 @@ final class Checker {
     return setting.isCorrupt(party) || of(party).contributed.contains(session);
   }
 
-  /** Whom a party excludes from a key at the end. */
-  void excludes(int party, String key, Set<Integer> excluded) {
-    for (int other : excluded) {
-      if (other > 0 && setting.isSound(other)) {
-        violated(
-            HONEST_CONVICTED, "party-" + other + " is excluded from " + key + " by party-" + party);
-      }
-      if (other < 0 && setting.isSound(party)) {
-        violated(HONEST_CONVICTED, "party-" + party + " excludes itself from " + key);
-      }
-    }
-  }
-
   /** Sessions of requests in which a party has sent something. */
   Set<ByteString> ran(int party) {
     Set<ByteString> ran = new LinkedHashSet<>();

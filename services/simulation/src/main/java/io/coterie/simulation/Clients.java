@@ -169,7 +169,7 @@ final class Clients {
             if (ended.state() == Signing.State.SIGNED && record != null) {
               replicas.checker().answered(call, record);
             } else if (ended.state() == Signing.State.NOT_SIGNED) {
-              replicas.checker().never(call, ended.receipts());
+              replicas.checker().never(call, ended.receipts(), record != null);
             } else {
               replicas.checker().answered(call);
             }

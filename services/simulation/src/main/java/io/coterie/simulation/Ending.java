@@ -6,6 +6,7 @@ import io.coterie.platform.audit.AuditTrail;
 import io.coterie.platform.ledger.LedgerPosition;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyTrouble;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -22,7 +23,11 @@ final class Ending {
   static final String AUDIT_BROKEN = "the audit trail does not tell what was done";
   static final String NO_END = "a session has no end";
   static final String FROZEN = "a key is frozen for no reason";
+  static final String MISCOUNTED = "ends in a multiplication are counted wrongly";
   static final String FENCED = "a store that never went back is fenced";
+
+  /** In the coverage. */
+  static final String EXCLUDED_FOR_ENDS = "excluded for ends in a multiplication";
 
   private static final Duration PATIENCE = Duration.ofSeconds(20);
   private static final Duration REFRESH_PATIENCE = Duration.ofSeconds(60);
@@ -72,11 +77,52 @@ final class Ending {
       if (world.setting().isCorrupt(party.id())) {
         continue;
       }
-      Set<Integer> excluded = party.store().shares().excluded(key);
-      world.checker().excludes(party.id(), key, excluded);
+      Set<Integer> excluded = party.shares().excluded(key);
+      int epoch = active(party, key).map(KeyShare::epoch).orElse(0);
+      for (SimulatedParty peer : parties) {
+        if (peer != party) {
+          Multiplications.Ends ends = party.multiplications().ends(key, epoch, peer.id());
+          checkExclusion(party, peer.id(), key, ends);
+        }
+      }
+      if (excluded.contains(KeyShareStore.ITSELF) && world.setting().isSound(party.id())) {
+        world
+            .checker()
+            .violated(
+                Checker.HONEST_CONVICTED, party.member().name() + " excludes itself from " + key);
+      }
       if (excluded.contains(KeyShareStore.EVERY_PARTY) && !party.hasFailedCommits()) {
         world.checker().violated(FROZEN, party.member().name() + ", " + key);
       }
+    }
+  }
+
+  /**
+   * A party excludes an honest peer for one reason: its own process has ended too often in a
+   * multiplication with it, by what the world saw. It counts no other ends, and misses none.
+   */
+  private void checkExclusion(
+      SimulatedParty party, int peer, String key, Multiplications.Ends ends) {
+    KeyShareStore shares = party.shares();
+    boolean excluded = shares.excluded(key).contains(peer);
+    int counted =
+        shares.troubles().stream()
+            .filter(trouble -> trouble.key().equals(key) && trouble.party() == peer)
+            .mapToInt(KeyTrouble::ends)
+            .findFirst()
+            .orElse(0);
+    String where = "party-" + peer + " from " + key + " by " + party.member().name();
+    if (excluded && ends.possible() >= KeyTrouble.EXCLUDE_AT) {
+      world.coverage().count(EXCLUDED_FOR_ENDS);
+    } else if (excluded && world.setting().isSound(peer)) {
+      world.checker().violated(Checker.HONEST_CONVICTED, "exclusion of " + where);
+    }
+    boolean missed =
+        world.setting().isSound(party.id())
+            && (ends.certain() >= KeyTrouble.WARN_AT && counted < ends.certain()
+                || ends.certain() >= KeyTrouble.EXCLUDE_AT && !excluded);
+    if (missed || counted > ends.possible()) {
+      world.checker().violated(MISCOUNTED, counted + " and not " + ends + ", " + where);
     }
   }
 

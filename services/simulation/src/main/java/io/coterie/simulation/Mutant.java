@@ -33,6 +33,12 @@ enum Mutant {
   ADMITS_ALL(Checker.FORBIDDEN),
   /** The holds of the operator are not looked at. */
   IGNORES_HOLDS(Checker.HOLD_IGNORED),
+  /** A peer is excluded when its party has died with it so often that people are warned. */
+  EXCLUDES_EARLY(Checker.HONEST_CONVICTED),
+  /** That a multiplication is over is not written down. */
+  LEAVES_MULTIPLICATIONS_OPEN(Ending.MISCOUNTED),
+  /** That a session multiplies is not written down. */
+  CLAIMS_NO_MULTIPLICATION(Ending.MISCOUNTED),
   /** A peer whose message comes twice is named as a culprit. */
   CONVICTS_FOR_DUPLICATES(Checker.HONEST_CONVICTED),
   /** The disk forgets the last commits when the process is killed. */

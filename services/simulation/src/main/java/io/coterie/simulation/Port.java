@@ -16,11 +16,11 @@ final class Port {
   /** The method as it is. */
   @FunctionalInterface
   interface Real {
-    @Nullable Object call(Object... arguments);
+    @Nullable Object call(@Nullable Object... arguments);
 
     /** The same, of a method that answers later. */
     @SuppressWarnings("unchecked")
-    default <T> CompletionStage<T> later(Object... arguments) {
+    default <T> CompletionStage<T> later(@Nullable Object... arguments) {
       Object answer = call(arguments);
       if (answer == null) {
         throw new IllegalStateException("no answer");

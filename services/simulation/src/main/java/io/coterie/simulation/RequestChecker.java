@@ -47,6 +47,9 @@ final class RequestChecker {
     final Holders holders;
     Told told = Told.NOTHING;
 
+    /** The same of what the coordinator has stored. */
+    Told stored = Told.NOTHING;
+
     Request(SigningRequest asked, Holders holders) {
       this.asked = asked;
       this.holders = holders;
@@ -92,7 +95,7 @@ final class RequestChecker {
   /**
    * A call of a client.
    *
-   * @param before the end that the client knew of when it called
+   * @param before the end that was stored, as a client knew when it called
    * @param latestNanos by then it has an answer
    */
   record Call(Request request, Told before, long latestNanos) {}
@@ -142,7 +145,7 @@ final class RequestChecker {
   Call called(SigningRequest asked, Duration patience) {
     Request request = of(asked.id());
     return new Call(
-        request, request.told, world.timeline().nanos() + patience.plus(SLACK).toNanos());
+        request, request.stored, world.timeline().nanos() + patience.plus(SLACK).toNanos());
   }
 
   private Request of(String id) {
@@ -173,16 +176,22 @@ final class RequestChecker {
             violated(NO_END, call.request());
             yield Told.NOTHING;
           }
-        });
+        },
+        true);
   }
 
-  /** A client that cancels is told that its request is never signed. */
-  void never(Call call, List<SignedReceipt> receipts) {
+  /**
+   * A client that cancels is told that its request is never signed.
+   *
+   * @param stored whether the coordinator had the request: of one that it has never seen it stores
+   *     no end, and may say later that it knows none
+   */
+  void never(Call call, List<SignedReceipt> receipts, boolean stored) {
     answered(call);
-    told(call, never(call.request(), receipts));
+    told(call, never(call.request(), receipts), stored);
   }
 
-  private void told(Call call, Told now) {
+  private void told(Call call, Told now, boolean stored) {
     Request request = call.request();
     Told known = request.told;
     boolean other =
@@ -194,6 +203,9 @@ final class RequestChecker {
     }
     if (now.rank() > known.rank()) {
       request.told = now;
+    }
+    if (stored && now.rank() > request.stored.rank()) {
+      request.stored = now;
     }
   }
 

@@ -28,6 +28,7 @@ final class SimulatedDisk implements CommitRunner {
   private long busyUntilNanos;
 
   private int failures;
+  private int commits;
 
   /** Called once, when the next task is given. */
   private Runnable onGiven = () -> {};
@@ -68,6 +69,11 @@ final class SimulatedDisk implements CommitRunner {
   /** Commits that have failed while the process lived. */
   int failures() {
     return failures;
+  }
+
+  /** Commits that have not failed. */
+  int commits() {
+    return commits;
   }
 
   @Override
@@ -116,6 +122,7 @@ final class SimulatedDisk implements CommitRunner {
       failures++;
       throw new SQLException("database or disk is full");
     }
+    commits++;
   }
 
   private void ifAlive(Runnable task) {

@@ -8,6 +8,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.ClaimCount;
 import io.coterie.signer.channel.ChannelNetwork;
+import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
@@ -17,6 +18,7 @@ import io.coterie.signer.policy.RequesterRule;
 import io.coterie.signer.policy.ShareFloor;
 import io.coterie.signer.session.SessionPorts;
 import io.coterie.signer.session.SessionService;
+import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.storage.Backup;
 import io.coterie.signer.storage.OperatorRequests;
 import io.coterie.signer.storage.PartyStore;
@@ -97,6 +99,7 @@ final class SimulatedParty {
   private final Chance chance;
   private final List<Path> copies = new ArrayList<>();
   private final Map<Member, ClaimCount> stated = new HashMap<>();
+  private final Multiplications multiplications;
   private int incarnations;
   private int failedCommits;
 
@@ -118,6 +121,8 @@ final class SimulatedParty {
   private record Incarnation(
       SimulatedDisk disk,
       PartyStore store,
+      KeyShareStore shares,
+      SessionService service,
       SimulatedPool pool,
       SecureChannel channel,
       WatchedCore core,
@@ -135,6 +140,7 @@ final class SimulatedParty {
     this.folder = parent.resolve(name);
     this.self = world.network().roster().byPartyId(id).orElseThrow();
     this.chance = world.chance().part(name);
+    this.multiplications = new Multiplications(id);
   }
 
   /** The same party with a copy of what is on its disk now; it does not run yet. */
@@ -166,6 +172,24 @@ final class SimulatedParty {
   /** The store of the process that runs. */
   PartyStore store() {
     return running().store();
+  }
+
+  /** The shares of the process that runs, as that process sees them. */
+  KeyShareStore shares() {
+    return running().shares();
+  }
+
+  /** What was seen of its multiplications. */
+  Multiplications multiplications() {
+    return multiplications;
+  }
+
+  /** The run of a session is closed in a core; nothing if that process is gone. */
+  void closed(ByteString session, WatchedCore core) {
+    Incarnation now = current;
+    if (now != null && now.core() == core) {
+      multiplications.over(session, now.disk());
+    }
   }
 
   /** The first request id that may be claimed here since a restore; empty if there was none. */
@@ -257,15 +281,15 @@ final class SimulatedParty {
                     ? world.chance().part(self.name()).part("core")
                     : means.part("core"));
     WatchedCore core = new WatchedCore(Weakened.core(opened.core(), mutant), world.checker(), this);
-    current = new Incarnation(disk, store, pool, channel, core, opened.close());
+    KeyShareStore shares = Weakened.shares(store.shares(), mutant);
     SessionService service =
         new SessionService(
             new SessionPorts(
                 Weakened.network(network, mutant, stated::get),
                 Weakened.policy(world.policy(), mutant),
                 new SessionPorts.Ledgers(
-                    Weakened.claims(store.claims(), mutant),
-                    Weakened.shares(store.shares(), mutant),
+                    Weakened.claims(watched(store.claims(), disk), mutant),
+                    shares,
                     Weakened.shown(store.shownClaims(), mutant),
                     mutant == Mutant.IGNORES_HOLDS ? List::of : store.holds()),
                 core,
@@ -275,9 +299,29 @@ final class SimulatedParty {
             LIMITS,
             _ -> Duration.ZERO,
             pool);
+    current = new Incarnation(disk, store, shares, service, pool, channel, core, opened.close());
     network.deliverTo(service);
     channel.start();
     world.trace().line(name + " starts");
+  }
+
+  private ClaimLedger watched(ClaimLedger claims, SimulatedDisk disk) {
+    Port.Instead watched =
+        (real, given) ->
+            real.<ClaimLedger.Outcome>later(given)
+                .thenApply(
+                    outcome -> {
+                      if (outcome == ClaimLedger.Outcome.CLAIMED) {
+                        SessionId session =
+                            given[0] instanceof ClaimLedger.Claim claim
+                                ? claim.session()
+                                : (SessionId) given[0];
+                        multiplications.claimed(world.checker().order(session.bytes()), disk);
+                      }
+                      return outcome;
+                    });
+    return Port.with(
+        ClaimLedger.class, claims, Map.of("claimOnce", watched, "claimSession", watched));
   }
 
   /**
@@ -288,6 +332,7 @@ final class SimulatedParty {
     Incarnation gone = running();
     current = null;
     failedCommits += gone.disk().failures();
+    multiplications.processEnds(gone.disk());
     world.trace().line(name + " is killed");
     gone.disk().kill();
     gone.pool().close();
@@ -301,10 +346,14 @@ final class SimulatedParty {
     copy(loses ? copies.getLast() : left, folder);
   }
 
-  /** Ends in order: all that it has given to write is on disk. */
+  /** Ends in order: its sessions end, and all that it has given to write is on disk. */
   void stop() {
+    Incarnation gone = running();
     world.trace().line(self.name() + " stops");
-    close(running());
+    gone.pool().hurry();
+    gone.service().close();
+    close(gone);
+    multiplications.processEnds(gone.disk());
   }
 
   /** Ends with the schedule: nobody looks at its disk any more. */
@@ -332,6 +381,8 @@ final class SimulatedParty {
     copy(folder, copy);
     copies.add(copy);
     fences.add(fence);
+    Incarnation now = current;
+    multiplications.copied(now == null ? null : now.disk());
   }
 
   boolean hasCopies() {
@@ -347,6 +398,7 @@ final class SimulatedParty {
   void putBack(Chance own, boolean byRestore) {
     int which = own.below(copies.size());
     fence = fences.get(which);
+    multiplications.putBack(which);
     if (byRestore) {
       restore(copies.get(which));
       marked = true;

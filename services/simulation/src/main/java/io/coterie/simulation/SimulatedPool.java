@@ -19,6 +19,9 @@ final class SimulatedPool implements WorkPool {
   private final Duration leisureDelay;
   private boolean closed;
 
+  /** Whether tasks run as soon as they are given. */
+  private boolean hurries;
+
   SimulatedPool(Timeline timeline, Chance chance, Duration leisureDelay) {
     this.timeline = timeline;
     this.chance = chance;
@@ -58,6 +61,11 @@ final class SimulatedPool implements WorkPool {
     return timeline.nanos();
   }
 
+  /** The process waits for the end of each task from now on, and of those that wait. */
+  void hurry() {
+    hurries = true;
+  }
+
   @Override
   public void close() {
     closed = true;
@@ -72,11 +80,14 @@ final class SimulatedPool implements WorkPool {
   private final class SimulatedLane implements Lane {
     private final Queue<Runnable> tasks = new ArrayDeque<>();
     private Priority priority = Priority.URGENT;
+    private boolean running;
 
     @Override
     public void execute(Runnable task) {
       tasks.add(task);
-      if (tasks.size() == 1) {
+      if (hurries) {
+        runAll();
+      } else if (tasks.size() == 1) {
         plan();
       }
     }
@@ -91,17 +102,33 @@ final class SimulatedPool implements WorkPool {
       if (priority == Priority.LEISURE) {
         delay += leisureDelay.toNanos();
       }
-      timeline.in(delay, () -> ifOpen(this::runNext));
+      timeline.in(delay, () -> ifOpen(this::runPlanned));
+    }
+
+    private void runPlanned() {
+      if (!hurries) {
+        runNext();
+      }
+    }
+
+    private void runAll() {
+      if (!running) {
+        while (!tasks.isEmpty() && !closed) {
+          runNext();
+        }
+      }
     }
 
     private void runNext() {
       // It stays in the queue while it runs, so that what it adds is planned after it.
       Runnable task = tasks.element();
+      running = true;
       try {
         task.run();
       } finally {
+        running = false;
         tasks.remove();
-        if (!tasks.isEmpty()) {
+        if (!tasks.isEmpty() && !hurries) {
           plan();
         }
       }

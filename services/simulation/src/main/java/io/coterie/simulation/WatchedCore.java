@@ -25,6 +25,7 @@ final class WatchedCore implements ProtocolCore {
   public Run start(SessionConfig config, ByteString sealedShare) throws RefusedException {
     Run run = core.start(config, sealedShare);
     checker.started(party, config);
+    party.multiplications().begun(config.getSessionId());
     WatchedRun watched = new WatchedRun(run, config.getSessionId());
     open.add(watched);
     return watched;
@@ -74,6 +75,7 @@ final class WatchedCore implements ProtocolCore {
     public void close() {
       open.remove(this);
       run.close();
+      party.closed(session, WatchedCore.this);
     }
   }
 }

@@ -30,6 +30,7 @@ import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
+import io.coterie.signer.share.KeyTrouble;
 import io.coterie.trust.Member;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -109,6 +110,13 @@ final class Weakened {
                     given[0],
                     AuditEvent.of(event.actor(), event.action(), event.outcome(), Map.of()));
               });
+      case LEAVES_MULTIPLICATIONS_OPEN -> Map.of("multiplied", (_, _) -> null);
+      case CLAIMS_NO_MULTIPLICATION ->
+          Map.of(
+              "claimOnce",
+              (real, given) -> real.call(singly((Claim) given[0]), given[1]),
+              "claimSession",
+              (real, given) -> real.call(given[0], given[1], null));
       case DECLINES_IN_WORDS ->
           Map.of("decline", (_, _) -> CompletableFuture.completedFuture(true));
       default -> Map.of();
@@ -142,14 +150,27 @@ final class Weakened {
         claim.again());
   }
 
+  private static Claim singly(Claim claim) {
+    return new Claim(
+        claim.session(),
+        claim.requester(),
+        claim.requestId(),
+        claim.intentDigest(),
+        claim.binding(),
+        claim.instead(),
+        null,
+        claim.signedIntent(),
+        claim.again());
+  }
+
   // ---- shares ----------------------------------------------------------------------------------
 
   static KeyShareStore shares(KeyShareStore shares, Mutant mutant) {
-    Map<String, Port.Instead> instead = ofShares(mutant);
+    Map<String, Port.Instead> instead = ofShares(shares, mutant);
     return instead.isEmpty() ? shares : Port.with(KeyShareStore.class, shares, instead);
   }
 
-  private static Map<String, Port.Instead> ofShares(Mutant mutant) {
+  private static Map<String, Port.Instead> ofShares(KeyShareStore shares, Mutant mutant) {
     return switch (mutant) {
       case ERASES_EXCLUSIONS -> {
         Map<String, Set<Integer>> excluded = new HashMap<>();
@@ -169,6 +190,16 @@ final class Weakened {
               return CompletableFuture.completedFuture(true);
             });
       }
+      case EXCLUDES_EARLY ->
+          Map.of(
+              "excluded",
+              (real, given) -> {
+                Set<Integer> all = ids(real.call(given));
+                shares.troubles().stream()
+                    .filter(t -> t.key().equals(given[0]) && t.ends() >= KeyTrouble.WARN_AT)
+                    .forEach(trouble -> all.add(trouble.party()));
+                return all;
+              });
       case MEETS_EXCLUDED ->
           Map.of(
               "excluded",

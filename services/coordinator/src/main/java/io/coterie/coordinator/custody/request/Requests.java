@@ -18,6 +18,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -54,6 +55,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       SecureRandom random) {}
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
+  private final AtomicLong unanswered = new AtomicLong();
   private final FairPlaces places;
   private final RequestKind<Q, V, R> kind;
   private final Services services;
@@ -201,7 +203,13 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Q stored = kind.find(intent.requester(), intent.requestId()).orElseThrow(() -> e);
       return new RequestKind.Claim<>(requireSameIntent(intent, stored), false);
     }
-    RequestKind.Claim<Q> claim = kind.store(prepared);
+    RequestKind.Claim<Q> claim;
+    try {
+      claim = kind.store(prepared);
+    } catch (StoreUnavailableException e) {
+      unanswered.incrementAndGet();
+      throw e;
+    }
     requireSameIntent(intent, claim.request());
     return claim;
   }
@@ -277,6 +285,8 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
               } catch (StoreUnavailableException e) {
                 log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
                 run.fail(e);
+                // Once the run is gone: a look before that would find it worked on.
+                unanswered.incrementAndGet();
               } catch (RuntimeException e) {
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
@@ -466,6 +476,14 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     if (run != null && !run.isCancelled()) {
       run.cancel();
     }
+  }
+
+  /**
+   * How often the database has not answered a store of a request, or what work on one asked it: the
+   * request may be this replica's, and nobody works on it.
+   */
+  public long unanswered() {
+    return unanswered.get();
   }
 
   /** How many requests are being worked on, or waited for. */

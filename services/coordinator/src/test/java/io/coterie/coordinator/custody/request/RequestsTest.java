@@ -652,6 +652,26 @@ class RequestsTest {
     assertThat(worked.await(50, TimeUnit.SECONDS)).isTrue();
   }
 
+  /** {@link Handover} looks for such requests. */
+  @Test
+  void a_request_that_the_database_left_alone_is_counted() throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    here.unavailable.set(1);
+    assertThatThrownBy(() -> here.requests.await(intent, patient()))
+        .isInstanceOf(StoreUnavailableException.class);
+    assertThat(here.requests.unanswered()).as("a store").isEqualTo(1);
+
+    here.work =
+        (_, _, _) -> {
+          throw new StoreUnavailableException("as told", new IllegalStateException());
+        };
+    assertThatThrownBy(() -> here.requests.await(intent, patient()))
+        .isInstanceOf(StoreUnavailableException.class)
+        .hasMessageContaining("stopped");
+    Awaitility.await().untilAsserted(() -> assertThat(here.requests.unanswered()).isEqualTo(2));
+    assertThat(here.requests.running()).isZero();
+  }
+
   @Test
   void a_resumed_request_whose_intent_is_not_accepted_any_more_has_failed() throws Exception {
     VerifiedIntent.Signing intent = intent();
