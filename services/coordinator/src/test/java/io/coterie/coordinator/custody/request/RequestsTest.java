@@ -77,6 +77,9 @@ class RequestsTest {
       implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
     final AtomicInteger works = new AtomicInteger();
     final AtomicInteger unavailable = new AtomicInteger();
+
+    /** Of the next store. */
+    volatile boolean losesAnswer;
     final Stopping stopping = new Stopping();
 
     /** Whether a crash of the database has lost all requests. */
@@ -172,9 +175,12 @@ class RequestsTest {
     @Override
     public Claim<SigningRecord> store(SigningRecord prepared) {
       requests.requirePlace(prepared);
-      return stores
-          .signings()
-          .claimOnce(prepared)
+      Optional<SigningRecord> stored = stores.signings().claimOnce(prepared);
+      if (losesAnswer) {
+        losesAnswer = false;
+        throw new StoreUnavailableException("as told", new IllegalStateException());
+      }
+      return stored
           .map(known -> new Claim<>(known, false))
           .orElseGet(() -> new Claim<>(prepared, true));
     }
@@ -656,7 +662,7 @@ class RequestsTest {
   @Test
   void a_request_that_the_database_left_alone_is_counted() throws Exception {
     VerifiedIntent.Signing intent = intent();
-    here.unavailable.set(1);
+    here.losesAnswer = true;
     assertThatThrownBy(() -> here.requests.await(intent, patient()))
         .isInstanceOf(StoreUnavailableException.class);
     assertThat(here.requests.unanswered()).as("a store").isEqualTo(1);
