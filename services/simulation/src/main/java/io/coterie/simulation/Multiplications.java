@@ -10,9 +10,9 @@ import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
- * What the world sees of the multiplications of one party: which were on when a process of it
- * ended. Sessions count from the claim on disk to the close of their run in the core, with the key
- * and the peers of their orders; what the signer itself counts is no part of it.
+ * The multiplications of one party that were open when a process of it ended, as the world saw
+ * them. A session counts from the claim on disk to the close of its run in the core, with the key
+ * and the peers of its order. The signer's own count is no part of it.
  */
 final class Multiplications {
   /** A peer of a party in one epoch of a key. */
@@ -52,7 +52,7 @@ final class Multiplications {
   private final Map<ByteString, Open> open = new LinkedHashMap<>();
   private final Map<Pair, Ends> ends = new LinkedHashMap<>();
 
-  /** What the next process will find to have been on. */
+  /** Multiplications that the next process will find open. */
   private Set<Pair> left = Set.of();
 
   /** Those that were on when each copy of the store was made. */
@@ -135,7 +135,7 @@ final class Multiplications {
     copies.add(disk == null ? left : possible(disk));
   }
 
-  /** A copy is in the place of the store: what was on in it counts at the next start. */
+  /** A copy takes the place of the store. Multiplications open in it count at the next start. */
   void putBack(int copy) {
     left = copies.get(copy);
     left.forEach(pair -> add(pair, new Ends(0, 1)));

@@ -179,7 +179,7 @@ final class SimulatedParty {
     return running().shares();
   }
 
-  /** What was seen of its multiplications. */
+  /** The record of its multiplications, as the world saw them. */
   Multiplications multiplications() {
     return multiplications;
   }

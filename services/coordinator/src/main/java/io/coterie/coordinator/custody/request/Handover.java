@@ -192,7 +192,7 @@ public final class Handover {
     seenNanos = now;
   }
 
-  /** One look for all of them: what is worked on here already is not begun twice. */
+  /** One look is for all of them. It begins no work that goes on here already. */
   private void takeUpUnanswered(Work requests) {
     long unanswered = requests.unanswered();
     if (unanswered != lookedFor.getOrDefault(requests, 0L)) {

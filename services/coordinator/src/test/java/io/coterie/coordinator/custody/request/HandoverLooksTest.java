@@ -19,7 +19,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** What one replica takes up when it looks. */
+/** A replica takes up what the database left alone. */
 @Timeout(60)
 class HandoverLooksTest implements Handover.Work {
   private final AtomicLong unanswered = new AtomicLong();

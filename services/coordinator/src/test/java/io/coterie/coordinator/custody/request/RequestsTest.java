@@ -77,9 +77,6 @@ class RequestsTest {
       implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
     final AtomicInteger works = new AtomicInteger();
     final AtomicInteger unavailable = new AtomicInteger();
-
-    /** Of the next store. */
-    volatile boolean losesAnswer;
     final Stopping stopping = new Stopping();
 
     /** Whether a crash of the database has lost all requests. */
@@ -175,12 +172,9 @@ class RequestsTest {
     @Override
     public Claim<SigningRecord> store(SigningRecord prepared) {
       requests.requirePlace(prepared);
-      Optional<SigningRecord> stored = stores.signings().claimOnce(prepared);
-      if (losesAnswer) {
-        losesAnswer = false;
-        throw new StoreUnavailableException("as told", new IllegalStateException());
-      }
-      return stored
+      return stores
+          .signings()
+          .claimOnce(prepared)
           .map(known -> new Claim<>(known, false))
           .orElseGet(() -> new Claim<>(prepared, true));
     }
@@ -654,28 +648,9 @@ class RequestsTest {
     here.unavailable.set(3);
     assertThatThrownBy(() -> here.requests.await(intent, patient()))
         .isInstanceOf(StoreUnavailableException.class);
+    Awaitility.await().until(() -> here.requests.unanswered() == 1);
     here.requests.takeUp(() -> here.take(pending));
     assertThat(worked.await(50, TimeUnit.SECONDS)).isTrue();
-  }
-
-  /** {@link Handover} looks for such requests. */
-  @Test
-  void a_request_that_the_database_left_alone_is_counted() throws Exception {
-    VerifiedIntent.Signing intent = intent();
-    here.losesAnswer = true;
-    assertThatThrownBy(() -> here.requests.await(intent, patient()))
-        .isInstanceOf(StoreUnavailableException.class);
-    assertThat(here.requests.unanswered()).as("a store").isEqualTo(1);
-
-    here.work =
-        (_, _, _) -> {
-          throw new StoreUnavailableException("as told", new IllegalStateException());
-        };
-    assertThatThrownBy(() -> here.requests.await(intent, patient()))
-        .isInstanceOf(StoreUnavailableException.class)
-        .hasMessageContaining("stopped");
-    Awaitility.await().untilAsserted(() -> assertThat(here.requests.unanswered()).isEqualTo(2));
-    assertThat(here.requests.running()).isZero();
   }
 
   @Test
