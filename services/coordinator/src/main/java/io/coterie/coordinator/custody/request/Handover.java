@@ -3,9 +3,7 @@ package io.coterie.coordinator.custody.request;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import java.time.Duration;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -35,11 +33,6 @@ public final class Handover {
      */
     int takeOver(boolean own);
 
-    /** How often the database has not answered, so that a request of this replica may be left. */
-    default long unanswered() {
-      return 0;
-    }
-
     /** Cancels the work on requests that were cancelled at another replica. */
     default void heedCancellations() {}
   }
@@ -63,9 +56,6 @@ public final class Handover {
 
   /** Whether this replica can work. */
   private volatile boolean able;
-
-  /** How often it had not answered, for each kind of work, when this replica last looked. */
-  private final Map<Work, Long> lookedFor = new HashMap<>();
 
   /** Whether it has taken up the work of an earlier process of its name. */
   private boolean resumed;
@@ -192,22 +182,12 @@ public final class Handover {
     seenNanos = now;
   }
 
-  /** One look is for all of them. It begins no work that goes on here already. */
-  private void takeUpUnanswered(Work requests) {
-    long unanswered = requests.unanswered();
-    if (unanswered != lookedFor.getOrDefault(requests, 0L)) {
-      requests.takeOver(true);
-      lookedFor.put(requests, unanswered);
-    }
-  }
-
   private void takeOver(boolean own) {
     for (Work requests : work) {
       int taken = requests.takeOver(own);
       // A replica that resumes its own work after a restart takes nothing over.
       if (!own) {
         metrics.takenOver(requests.metricLabel(), taken);
-        takeUpUnanswered(requests);
       }
     }
   }

@@ -18,7 +18,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
-import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
 import org.slf4j.Logger;
@@ -55,7 +54,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       SecureRandom random) {}
 
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
-  private final AtomicLong unanswered = new AtomicLong();
   private final FairPlaces places;
   private final RequestKind<Q, V, R> kind;
   private final Services services;
@@ -203,13 +201,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Q stored = kind.find(intent.requester(), intent.requestId()).orElseThrow(() -> e);
       return new RequestKind.Claim<>(requireSameIntent(intent, stored), false);
     }
-    RequestKind.Claim<Q> claim;
-    try {
-      claim = kind.store(prepared);
-    } catch (StoreUnavailableException e) {
-      unanswered.incrementAndGet();
-      throw e;
-    }
+    RequestKind.Claim<Q> claim = kind.store(prepared);
     requireSameIntent(intent, claim.request());
     return claim;
   }
@@ -285,8 +277,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
               } catch (StoreUnavailableException e) {
                 log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
                 run.fail(e);
-                // Once the run is gone: a look before that would find it worked on.
-                unanswered.incrementAndGet();
               } catch (RuntimeException e) {
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
@@ -476,14 +466,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     if (run != null && !run.isCancelled()) {
       run.cancel();
     }
-  }
-
-  /**
-   * How often the database has not answered a store of a request, or what work on one asked it: the
-   * request may be this replica's, and nobody works on it.
-   */
-  public long unanswered() {
-    return unanswered.get();
   }
 
   /** How many requests are being worked on, or waited for. */

@@ -159,11 +159,6 @@ public final class Signings implements Handover.Work {
     return taken.size();
   }
 
-  @Override
-  public long unanswered() {
-    return requests.unanswered();
-  }
-
   /** One after the other: a signing that waits here takes no memory but its id. */
   private void takeUp(List<UUID> ids) {
     try {
