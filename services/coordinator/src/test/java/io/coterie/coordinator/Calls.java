@@ -9,6 +9,7 @@ import io.coterie.platform.error.StatusErrors;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import java.time.Duration;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.LockSupport;
@@ -27,22 +28,28 @@ final class Calls {
    * before the deadline, comes too late.
    */
   static Map<String, String> fails(ErrorReason reason, Callable<?> call) {
-    StatusRuntimeException thrown = failure(reason, call);
+    return fails(List.of(reason), call);
+  }
+
+  /** The metadata of a failure that has one of the reasons, as it depends on the time. */
+  static Map<String, String> fails(List<ErrorReason> reasons, Callable<?> call) {
+    StatusRuntimeException thrown = failure(reasons, call);
     ErrorInfo info =
         StatusErrors.info(thrown).orElseThrow(() -> new AssertionError("no reason in " + thrown));
-    assertThat(info.getReason()).isEqualTo(reason.name());
+    assertThat(reasons).extracting(ErrorReason::name).contains(info.getReason());
+    ErrorReason reason = ErrorReason.valueOf(info.getReason());
     assertThat(thrown.getStatus().getCode()).isEqualTo(reason.code());
     assertThat(String.valueOf(thrown.getStatus().getDescription()))
         .doesNotContain("Exception", "\tat ");
     return info.getMetadataMap();
   }
 
-  private static StatusRuntimeException failure(ErrorReason reason, Callable<?> call) {
+  private static StatusRuntimeException failure(List<ErrorReason> reasons, Callable<?> call) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     StatusRuntimeException thrown;
     do {
       thrown = catchThrowableOfType(StatusRuntimeException.class, call::call);
-      assertThat(thrown).as("a failure with %s", reason).isNotNull();
+      assertThat(thrown).as("a failure with %s", reasons).isNotNull();
     } while (gaveUp(thrown) && System.nanoTime() < end);
     return thrown;
   }
