@@ -45,8 +45,8 @@ public final class Approval {
   }
 
   /**
-   * Shows the first of several intents to sign, which differ in their payloads and request ids alone,
-   * and asks for consent to all of them.
+   * Shows the first of several intents to sign, which differ in their payloads and request ids
+   * alone, and asks for consent to all of them.
    *
    * @param first of them
    * @throws CliException also if the payload is not what it claims to be

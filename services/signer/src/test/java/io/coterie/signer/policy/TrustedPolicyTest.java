@@ -303,7 +303,9 @@ class TrustedPolicyTest {
         any.lapse());
   }
 
-  /** One requester makes keys and another one reshares them: neither goes below the other's floor. */
+  /**
+   * One requester makes keys and another one reshares them: neither goes below the other's floor.
+   */
   @Test
   void a_key_stands_on_the_highest_floor_of_the_requesters_that_may_make_or_reshare_it() {
     Trust.Requester maker = with("maker", keyPair().getPublic().getEncoded());
