@@ -230,7 +230,8 @@ public final class CancelCommand implements Callable<Integer> {
           told(answer, Signing.State.SIGNED, List.of()),
           Optional.empty(),
           "SIGNED by the word of the coordinator: 'coterie sign' with the same request id,"
-              + " reshare epoch and options gets the signature and verifies it. The request is not cancelled.");
+              + " reshare epoch and options gets the signature and verifies it. The request is not"
+              + " cancelled.");
       return ExitCode.NO;
     }
     SigningIntent content = SignCommand.content(asked.get());

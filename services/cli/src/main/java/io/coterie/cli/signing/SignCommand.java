@@ -51,8 +51,9 @@ import picocli.CommandLine.Spec;
 public final class SignCommand implements Callable<Integer> {
   private static final String UNKNOWN =
       "UNKNOWN. Whether it was signed is not known. Repeat this with the printed"
-          + " --request-id and --reshare-epoch and the same other options, or with the same --intent,"
-          + " then 'coterie cancel': sign the payload under no other id before that says NOT SIGNED.";
+          + " request id and reshare epoch as --request-id and --reshare-epoch and the same other"
+          + " options, or with the same --intent, then 'coterie cancel': sign the payload under no"
+          + " other id before that says NOT SIGNED.";
 
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
