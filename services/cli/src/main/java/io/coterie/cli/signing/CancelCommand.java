@@ -141,8 +141,7 @@ public final class CancelCommand implements Callable<Integer> {
   }
 
   private Target target() {
-    boolean given =
-        key != null || requestId != null || reshareEpoch != null || fingerprint != null;
+    boolean given = key != null || requestId != null || reshareEpoch != null || fingerprint != null;
     if (intent != null && !given) {
       SignedIntent asked = IntentFile.read(Objects.requireNonNull(intent));
       SigningIntent content = SignCommand.content(asked);

@@ -147,9 +147,10 @@ public final class SignCommand implements Callable<Integer> {
   }
 
   /**
-   * Whether the intent is in a file. Else a request id needs a reshare epoch beside it: with that of
-   * today, from the coordinator, a request that is repeated after a reshare would be a second intent
-   * under its id, and a proof that the second one is not signed says nothing about the first.
+   * Whether the intent is in a file. Else a request id needs a reshare epoch beside it: with that
+   * of today, from the coordinator, a request that is repeated after a reshare would be a second
+   * intent under its id, and a proof that the second one is not signed says nothing about the
+   * first.
    */
   private boolean isFromFile() {
     boolean given = key != null || payload.given() || reshareEpoch != null || common.hasRequestId();
