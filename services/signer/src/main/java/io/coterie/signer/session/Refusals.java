@@ -99,7 +99,7 @@ final class Refusals {
           && !witnesses.mayHaveForgotten(requestId)
           && !claims.isFenced(requestId);
     } catch (RuntimeException e) {
-      log.error("it cannot be looked up whether a contribution may be sent again", e);
+      log.error("this party cannot look up whether it may send a contribution again", e);
       return false;
     }
   }
