@@ -26,10 +26,11 @@ import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /**
- * {@code CLASSPATH FOLDER}: prints the class path with copies, in the folder, of the jars that have classes which the JVM
- * puts into no cache. Classes of before Java 6 it verifies at every start by inference: a copy has the same code with the
- * stack maps of Java 8, so that verification is as strict, and done when the cache is made. Classes of signed jars it
- * hashes at every start: a copy has no signature, as the build has compared the jar's hash with the committed one.
+ * {@code CLASSPATH FOLDER}: prints the class path with copies, in the folder, of the jars that have classes which the
+ * JVM puts into no cache. The JVM verifies classes of before Java 6 at every start by inference: a copy has the same
+ * code with the stack maps of Java 8, so that verification is as strict, and done when the cache is made. It hashes
+ * classes of signed jars at every start: a copy has no signature, as the build has compared the jar's hash with the
+ * committed one.
  */
 final class CacheableJars {
   private static final int MAGIC_AND_VERSION = 8;

@@ -104,7 +104,7 @@ pub struct SessionConfig {
     /// 32 bytes, or empty.
     #[prost(bytes = "vec", tag = "11")]
     pub presignature_id: Vec<u8>,
-    /// Of a party that signs with one.
+    /// The presignature of a party that signs with one.
     #[prost(bytes = "vec", tag = "12")]
     pub sealed_presignature: Vec<u8>,
     /// Reshare.

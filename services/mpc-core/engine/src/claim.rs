@@ -20,7 +20,7 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Of a signed envelope.
+    /// The claim that a signed envelope makes; none without a signature.
     pub(crate) fn of(envelope: &Envelope) -> Option<Self> {
         Some(Self {
             head: envelope.head(),

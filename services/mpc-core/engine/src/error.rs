@@ -25,13 +25,13 @@ pub enum Reject {
     Session = 4,
     /// The sender is not in the session, is this party itself, or is not whom the channel proved.
     Sender = 5,
-    /// Meant for another party.
+    /// The message is for another party.
     Recipient = 6,
-    /// Of a round that is over.
+    /// The message belongs to a round that is over.
     RoundPast = 7,
-    /// Of a round beyond the next one.
+    /// The message belongs to a round beyond the next one.
     RoundFuture = 8,
-    /// Broadcast where private was due, the other way round, or unsigned where signed was due.
+    /// The message is broadcast where a private one was due, private where a broadcast was due, or lacks a signature.
     Delivery = 9,
     /// Longer than any body of that round.
     Size = 10,

@@ -52,11 +52,11 @@ impl Outbox {
 
 /// Where a step of a protocol leads.
 pub enum Next<P: Protocol> {
-    /// To the next round, with its messages.
+    /// The next round, with its messages.
     Round(P, Outbox),
-    /// Nowhere yet: the round stays open for those whose message is missing.
+    /// The same round, which stays open for the parties whose message is missing.
     Stay(P),
-    /// To the end.
+    /// The end.
     Done(P::Output),
 }
 

@@ -29,7 +29,7 @@ pub struct Import {
     pub shares: Vec<ImportedShare>,
 }
 
-/// One party's part of an imported key. It is for nobody else, and lives sealed for that party until it arrives.
+/// One party's share of an imported key. It is for nobody else, and is sealed for that party until it arrives.
 pub struct ImportedShare {
     /// The party, from 1.
     pub number: u16,

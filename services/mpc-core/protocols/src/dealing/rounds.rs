@@ -194,7 +194,7 @@ impl<S: Scheme> Opened<S> {
             if !opening.proves_constant(ctx, sender) {
                 return Err(Fault::proven(AbortCause::WrongProof, sender, vec![Arc::clone(envelope)]));
             }
-            // [H2] in a reshare, the constant term is its maker's part of the key.
+            // [H2] in a reshare, the constant term is its maker's contribution to the key.
             if terms.as_ref().is_some_and(|terms| !terms.allow(sender, &opening.points)) {
                 return Err(Fault::proven(AbortCause::WrongOpening, sender, vec![Arc::clone(envelope)]));
             }

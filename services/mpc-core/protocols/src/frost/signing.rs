@@ -155,7 +155,7 @@ pub(super) struct Terms<S: Suite> {
 }
 
 impl<S: Suite> Terms<S> {
-    /// Of a party: `public` is out of its own sealed share.
+    /// The terms of a party, which has `public` from its own sealed share.
     pub(super) fn of_party(
         ctx: &SessionContext,
         public: KeyPublic<S>,
@@ -165,7 +165,7 @@ impl<S: Suite> Terms<S> {
         Self::new(ctx, public, (target, message), S::decode_own)
     }
 
-    /// Of an observer, who was told `public`.
+    /// The terms of an observer, who was told `public`.
     pub(super) fn of_observer(
         ctx: &SessionContext,
         public: KeyPublic<S>,

@@ -1,6 +1,7 @@
 -- Makes a connection the one of its device, or confirms that it still is, and takes what waits for it.
 -- A later claim has a higher number, also after Redis has forgotten the earlier ones.
--- KEYS: channel, holder, waiting list, bytes of the list.  ARGV: number of the claim or 0, nonce of the connection, life of the claim (ms).
+-- KEYS: channel, holder, waiting list, bytes of the list.
+-- ARGV: number of the claim or 0, nonce of the connection, life of the claim (ms).
 -- Returns the number of the newest claim; if that is the caller's, followed by the messages.
 local newest = tonumber(redis.call('GET', KEYS[2]) or '0')
 local own = tonumber(ARGV[1])

@@ -329,7 +329,8 @@ class DocumentationTest {
           String name = ProjectRoot.PATH.relativize(file).toString();
           if (!name.matches("(.*/)?(node_modules|target|charts|[.]terraform)/.*")
               && !UNCHECKED_SCRIPTS.contains(name)
-              && (name.matches(".*[.](ya?ml|sh|m?js|toml|tf|py|tpl)|.*/Dockerfile")
+              && (name.matches(
+                      ".*[.](ya?ml|sh|m?js|toml|tf|py|tpl|lua)|.*/Dockerfile|[.]ci/.*[.]java")
                   || isScript(file))) {
             scripts.add(file);
           }

@@ -11,6 +11,7 @@ import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Receipt;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.custody.v1.Signing;
 import java.nio.file.Files;
@@ -18,7 +19,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
-import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Optional;
@@ -52,25 +52,31 @@ class CancelTest {
     coordinator =
         new FakeCoordinator(folder.resolve("wallet.pem"), folder.resolve("wallet-key.pem"));
     for (String key : List.of("hot", "moved")) {
-      Run created =
-          coterie(
-              "keys",
-              "create",
-              key,
-              "--scheme",
-              "ed25519",
-              "--threshold",
-              "2",
-              "--parties",
-              "p1,p2,p3");
-      assertThat(created.exitCode()).as(created.err()).isZero();
-      assertThat(created.out()).contains("3 of 3 receipts prove that a request was not signed");
+      create(key);
     }
     stale = coordinator.key("keys/moved");
-    assertThat(
-            coterie("keys", "reshare", "moved", "--threshold", "3", "--parties", "p1,p2,p3,p4")
-                .exitCode())
-        .isZero();
+    reshare("moved");
+  }
+
+  private static void create(String key) {
+    Run created =
+        coterie(
+            "keys",
+            "create",
+            key,
+            "--scheme",
+            "ed25519",
+            "--threshold",
+            "2",
+            "--parties",
+            "p1,p2,p3");
+    assertThat(created.exitCode()).as(created.err()).isZero();
+    assertThat(created.out()).contains("3 of 3 receipts prove that a request was not signed");
+  }
+
+  private static void reshare(String key) {
+    Run run = coterie("keys", "reshare", key, "--threshold", "3", "--parties", "p1,p2,p3,p4");
+    assertThat(run.exitCode()).as(run.err()).isZero();
   }
 
   @AfterAll
@@ -179,7 +185,8 @@ class CancelTest {
     }
     assertThat(coordinator.calls).isEmpty();
     Run signed = coterie("sign", "moved", "-m", "hello", "--scheme", "ed25519");
-    assertThat(signed.err()).containsPattern("request id \\S+\nreshare epoch 2\n");
+    assertThat(signed.err())
+        .containsPattern("request id \\S+\nreshare epoch 2\nfingerprint " + fingerprint("moved"));
   }
 
   @Test
@@ -202,6 +209,7 @@ class CancelTest {
             List.of("hot"),
             List.of("--request-id", id),
             List.of("--reshare-epoch", "0"),
+            List.of("--fingerprint", fingerprint),
             List.of("moved", "--request-id", id, "--reshare-epoch", "0"))) {
       List<String> args = new ArrayList<>(List.of("cancel", "--intent", "" + old));
       args.addAll(other);
@@ -224,6 +232,22 @@ class CancelTest {
     assertThat(keeper.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(keeper.err()).contains("not one of requester wallet");
     assertThat(coordinator.calls).doesNotContain("cancelSigning");
+  }
+
+  @Test
+  void a_key_of_that_name_with_another_fingerprint_is_not_asked_to_cancel() {
+    coordinator.never = Set.of(1, 2, 3);
+    Run run = cancel("--fingerprint", fingerprint("moved"));
+    assertThat(run.exitCode()).as("%s", run).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.out()).isEmpty();
+    assertThat(run.err())
+        .hasLineCount(1)
+        .contains("nothing is cancelled", fingerprint("moved"), fingerprint("hot"));
+    assertThat(cancel("--fingerprint", "00").exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(coordinator.calls).doesNotContain("cancelSigning");
+    Run same = cancel("--fingerprint", fingerprint("hot"));
+    assertThat(same.exitCode()).as("%s", same).isZero();
+    assertThat(coordinator.calls).contains("cancelSigning");
   }
 
   private static String hex(ByteString bytes) {
@@ -398,35 +422,53 @@ class CancelTest {
     assertThat(coordinator.lastSigned.getSignature().isEmpty()).isFalse();
   }
 
+  /**
+   * With the reshare epoch of its day a repeated line would send a second intent under one id, and
+   * a proof that this one is not signed says nothing about the first.
+   */
   @Test
   void a_request_that_is_repeated_with_its_id_is_the_same_intent() {
-    List<String> options =
-        List.of("--request-id", id, "-m", "hello", "--scheme", "ed25519", "--purpose", "x");
-    List<String> args = new ArrayList<>(List.of("sign", "moved"));
-    args.addAll(options);
-    Set<ByteString> digests = new HashSet<>();
-    for (int i = 0; i < 2; i++) {
-      Run run = coterie(args.toArray(String[]::new));
-      assertThat(run.exitCode()).as(run.err()).isZero();
-      digests.add(coordinator.lastSigned.getIntentDigest());
-    }
-    assertThat(digests).hasSize(1);
-    // A reshare later: the number of the first time makes it the same again.
-    coordinator.aboutKeys = honest -> stale;
-    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
-    digests.add(coordinator.lastSigned.getIntentDigest());
-    assertThat(digests).hasSize(2);
-    coordinator.honest();
-    args.addAll(List.of("--reshare-epoch", "0"));
-    assertThat(coterie(args.toArray(String[]::new)).exitCode()).isZero();
-    digests.add(coordinator.lastSigned.getIntentDigest());
-    assertThat(digests).hasSize(2);
+    create("between");
+    List<String> line =
+        List.of("sign", "between", "--request-id", id, "-m", "hello", "--scheme", "ed25519");
+    List<String> whole = new ArrayList<>(line);
+    whole.addAll(List.of("--reshare-epoch", "0"));
+    Run first = coterie(whole.toArray(String[]::new));
+    assertThat(first.exitCode()).as(first.err()).isZero();
+    SignedIntent sent = coordinator.intents.getLast();
+    reshare("between");
+    requireNoEpochTaken(line);
+    Run again = coterie(whole.toArray(String[]::new));
+    assertThat(again.exitCode()).as(again.err()).isZero();
+    assertThat(coordinator.intents.getLast().getPayload()).isEqualTo(sent.getPayload());
+    requireNoEpochTaken(
+        List.of("sign", "hot", "--request-id", id, "-m", "hello", "--scheme", "ed25519"));
+  }
+
+  private static void requireNoEpochTaken(List<String> line) {
+    coordinator.calls.clear();
+    Run run = coterie(line.toArray(String[]::new));
+    assertThat(coordinator.calls).as("%s", run).isEmpty();
+    assertThat(run.exitCode()).as("%s", run).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(run.err()).contains("--reshare-epoch", "or --intent FILE alone");
+  }
+
+  @Test
+  void an_intent_to_send_has_the_only_request_id() {
+    Path intent = intent("hot", fingerprint("hot"), 0);
+    coordinator.calls.clear();
+    Run run = coterie("sign", "--intent", "" + intent, "--request-id", id);
+    assertThat(run.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(coordinator.calls).isEmpty();
   }
 
   @Test
   void a_stored_end_is_asked_for_after_the_intent_and_the_shares_have_ended() {
     id = RequestId.at(Instant.now().minus(Duration.ofHours(3)));
-    Run expired = coterie("sign", "hot", "-m", "hello", "--scheme", "ed25519", "--request-id", id);
+    List<String> line =
+        new ArrayList<>(List.of("sign", "hot", "-m", "hello", "--scheme", "ed25519"));
+    line.addAll(List.of("--request-id", id, "--reshare-epoch", "0"));
+    Run expired = coterie(line.toArray(String[]::new));
     assertThat(expired.exitCode()).as(expired.err()).isZero();
     Path old = intent("moved", fingerprint("moved"), 0);
     Run reshared = coterie("sign", "--intent", "" + old);

@@ -197,7 +197,7 @@ class RefusedTest {
     fails(
         said("p1,p2,p3", "REFUSAL_REASON_ON_HOLD"),
         request -> Stream.of(1, 2, 3).map(p -> signed(p, refused(request, p))).toList());
-    requireUnknown(sign("--request-id", id));
+    requireUnknown(sign("--request-id", id, "--reshare-epoch", "0"));
     coordinator.aboutSignings =
         request -> {
           Signing.Builder answer =
@@ -205,8 +205,8 @@ class RefusedTest {
           Stream.of(1, 2, 3).map(p -> signed(p, refused(request, p))).forEach(answer::addReceipts);
           return answer.build();
         };
-    requireUnknown(sign("--request-id", id));
+    requireUnknown(sign("--request-id", id, "--reshare-epoch", "0"));
     coordinator.honest();
-    assertThat(sign("--request-id", id).exitCode()).isZero();
+    assertThat(sign("--request-id", id, "--reshare-epoch", "0").exitCode()).isZero();
   }
 }

@@ -264,7 +264,7 @@ final class Weakened {
         ? Port.with(
             ShownClaims.class,
             shown,
-            // Of a peer; of this party's own ledger it is another argument.
+            // This is about a peer's ledger; another argument stands for this party's own.
             Map.of(
                 "wentBack",
                 (real, given) ->

@@ -36,7 +36,7 @@ public final class Approval {
   boolean yes;
 
   /**
-   * Of an intent to sign.
+   * Shows an intent to sign and asks for consent.
    *
    * @throws CliException also if the payload is not what it claims to be
    */
@@ -45,7 +45,8 @@ public final class Approval {
   }
 
   /**
-   * Of intents to sign that differ in their payloads and request ids alone.
+   * Shows the first of several intents to sign, which differ in their payloads and request ids
+   * alone, and asks for consent to all of them.
    *
    * @param first of them
    * @throws CliException also if the payload is not what it claims to be
@@ -55,22 +56,22 @@ public final class Approval {
     require(spec, out -> IntentPrinting.show(out, heading, first));
   }
 
-  /** Of an intent to create a key. */
+  /** Shows an intent to create a key and asks for consent. */
   public void require(@Nullable CommandSpec spec, KeyIntent intent) {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
-  /** Of an intent to refresh a key. */
+  /** Shows an intent to refresh a key and asks for consent. */
   public void require(@Nullable CommandSpec spec, RefreshIntent intent) {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
-  /** Of an intent to reshare a key. */
+  /** Shows an intent to reshare a key and asks for consent. */
   public void require(@Nullable CommandSpec spec, ReshareIntent intent) {
     require(spec, out -> IntentPrinting.show(out, HEADING, intent));
   }
 
-  /** Of an intent to cancel a request. */
+  /** Shows an intent to cancel a request. */
   public void require(@Nullable CommandSpec spec, CancelIntent intent) {
     IntentPrinting.show(Printing.shown(spec), HEADING, intent);
     // Here NO says that the request is signed, and "nothing was signed" that it is not.

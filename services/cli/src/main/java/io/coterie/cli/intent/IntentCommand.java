@@ -1,6 +1,5 @@
 package io.coterie.cli.intent;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.profile.Profile;
@@ -86,7 +85,7 @@ public final class IntentCommand {
     SigningIntent intent =
         common.signing(key, payload, Printing.line(spec)).toBuilder()
             .setInstallation(profile.trust().roster().installation())
-            .setKeyFingerprint(fingerprint(fingerprint))
+            .setKeyFingerprint(Spelling.parseFingerprint(fingerprint))
             .setReshareEpoch(reshareEpoch)
             .build();
     if (Timestamps.toMillis(intent.getNotAfter()) <= System.currentTimeMillis()) {
@@ -141,13 +140,5 @@ public final class IntentCommand {
     }
     throw CliException.local(
         file + ": " + problem.text() + "; the trust file says whose signatures are known");
-  }
-
-  private static ByteString fingerprint(String text) {
-    byte[] bytes = Spelling.parseBytes("--fingerprint", text.replace(" ", ""));
-    if (bytes.length != IntentVerifier.FINGERPRINT_BYTES) {
-      throw CliException.local("--fingerprint is not 16 bytes: take it from 'coterie keys get'");
-    }
-    return ByteString.copyFrom(bytes);
   }
 }

@@ -11,6 +11,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Option;
@@ -28,6 +29,8 @@ public final class IntentOptions {
               + " options repeats the request, and gets its answer.")
   @Nullable String requestId;
 
+  private @Nullable String fresh;
+
   @Option(
       names = "--purpose",
       paramLabel = "TEXT",
@@ -44,10 +47,16 @@ public final class IntentOptions {
               + " default ${DEFAULT-VALUE}.")
   int expiresInSeconds = 300;
 
+  /** Whether a request id was given: a request of that id may have been sent before. */
+  public boolean hasRequestId() {
+    return requestId != null;
+  }
+
   /** The request id that was given, or a fresh one that stays the same. */
   public String requestId() {
     if (requestId == null) {
-      requestId = newRequestId();
+      fresh = Objects.requireNonNullElseGet(fresh, IntentOptions::newRequestId);
+      return fresh;
     }
     if (!RequestId.isOne(requestId)) {
       throw CliException.local(
@@ -69,8 +78,10 @@ public final class IntentOptions {
   }
 
   /**
-   * The time after which no signer starts the intent, counted from the request id: a request that
-   * is repeated with the same id and options is the same intent, whenever that is.
+   * The time after which no signer starts the intent. It is counted from the request id, and so the
+   * same for a request that is repeated with the same id and options, whenever that is. The intent
+   * to sign is the same one only if it also names the reshare epoch of the first time: {@code sign}
+   * demands that number beside a request id.
    *
    * @throws CliException if it is too far ahead for signers
    */

@@ -2,6 +2,7 @@ package io.coterie.cli.signing;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.intent.Approval;
@@ -13,6 +14,7 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
+import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.attestation.NeverProof;
 import io.coterie.platform.intent.IntentSigner;
@@ -77,6 +79,14 @@ public final class CancelCommand implements Callable<Integer> {
   @Nullable Integer reshareEpoch;
 
   @Option(
+      names = "--fingerprint",
+      paramLabel = "HEX",
+      description =
+          "Fingerprint of the key, as 'coterie sign' printed it: a key of that name with another one"
+              + " is refused.")
+  @Nullable String fingerprint;
+
+  @Option(
       names = "--intent",
       paramLabel = "FILE",
       description =
@@ -85,13 +95,19 @@ public final class CancelCommand implements Callable<Integer> {
   @Nullable Path intent;
 
   /**
-   * The request to cancel, as its requester knows it. Nothing of it is taken from the coordinator,
-   * which could name parties that have never heard of the request.
+   * The request to cancel, as its requester knows it. Its reshare epoch is never taken from the
+   * coordinator, which could name parties that have never heard of the request. Without a
+   * fingerprint the key is the one that the coordinator shows: where a name stands for two attested
+   * keys, a proof about the other one would be true, and say nothing about this request.
    *
    * @param asked the intent of the request, if it is at hand
    */
   private record Target(
-      String key, String requestId, int reshareEpoch, Optional<SignedIntent> asked) {}
+      String key,
+      String requestId,
+      int reshareEpoch,
+      Optional<ByteString> fingerprint,
+      Optional<SignedIntent> asked) {}
 
   @Override
   public Integer call() {
@@ -102,6 +118,7 @@ public final class CancelCommand implements Callable<Integer> {
     IntentSigner signer = profile.requesterKey();
     try (Profile.Connection connection = profile.connect()) {
       AttestedKey attested = new AttestedKeys(profile, connection).get(target.key());
+      target.fingerprint().ifPresent(given -> requireFingerprint(given, attested));
       CancelIntent cancel = cancel(target, attested);
       String requester = profile.requester();
       target.asked().ifPresent(asked -> requireSame(asked, requester, cancel));
@@ -124,12 +141,16 @@ public final class CancelCommand implements Callable<Integer> {
   }
 
   private Target target() {
-    boolean fromFile = intent != null && key == null && requestId == null && reshareEpoch == null;
-    if (fromFile) {
+    boolean given = key != null || requestId != null || reshareEpoch != null || fingerprint != null;
+    if (intent != null && !given) {
       SignedIntent asked = IntentFile.read(Objects.requireNonNull(intent));
       SigningIntent content = SignCommand.content(asked);
       return new Target(
-          content.getKey(), content.getRequestId(), content.getReshareEpoch(), Optional.of(asked));
+          content.getKey(),
+          content.getRequestId(),
+          content.getReshareEpoch(),
+          Optional.empty(),
+          Optional.of(asked));
     }
     if (intent != null || key == null || requestId == null || reshareEpoch == null) {
       throw new ParameterException(
@@ -137,7 +158,24 @@ public final class CancelCommand implements Callable<Integer> {
           "Give a KEY, --request-id and --reshare-epoch as 'coterie sign' printed them, or"
               + " --intent FILE alone");
     }
-    return new Target(key, requestId, reshareEpoch, Optional.empty());
+    return new Target(
+        key,
+        requestId,
+        reshareEpoch,
+        Optional.ofNullable(fingerprint).map(Spelling::parseFingerprint),
+        Optional.empty());
+  }
+
+  private static void requireFingerprint(ByteString given, AttestedKey attested) {
+    if (!given.equals(attested.fingerprint())) {
+      throw CliException.local(
+          ("nothing is cancelled: the request is for a key with fingerprint %s, and the %s that is"
+                  + " shown has %s")
+              .formatted(
+                  KeyFingerprint.text(given),
+                  attested.name(),
+                  KeyFingerprint.text(attested.fingerprint())));
+    }
   }
 
   /** Receipts about another requester, key or installation would be true, and prove nothing. */
@@ -190,8 +228,9 @@ public final class CancelCommand implements Callable<Integer> {
       print(
           told(answer, Signing.State.SIGNED, List.of()),
           Optional.empty(),
-          "SIGNED by the word of the coordinator: 'coterie sign' with the same request id and"
-              + " options gets the signature and verifies it. The request is not cancelled.");
+          "SIGNED by the word of the coordinator: 'coterie sign' with the same request id,"
+              + " reshare epoch and options gets the signature and verifies it. The request is not"
+              + " cancelled.");
       return ExitCode.NO;
     }
     SigningIntent content = SignCommand.content(asked.get());

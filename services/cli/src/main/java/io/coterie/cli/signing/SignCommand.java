@@ -18,6 +18,7 @@ import io.coterie.cli.terminal.PartyRefusal;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -49,9 +50,10 @@ import picocli.CommandLine.Spec;
             + " it never is; 4: not known, whatever the coordinator says.")
 public final class SignCommand implements Callable<Integer> {
   private static final String UNKNOWN =
-      "UNKNOWN. Whether it was signed is not known. Repeat this with the same --request-id,"
-          + " --reshare-epoch and other options, or --intent, then 'coterie cancel': sign the payload"
-          + " under no other id before that says NOT SIGNED.";
+      "UNKNOWN. Whether it was signed is not known. Repeat this with the printed"
+          + " request id and reshare epoch as --request-id and --reshare-epoch and the same other"
+          + " options, or with the same --intent, then 'coterie cancel': sign the payload under no"
+          + " other id before that says NOT SIGNED.";
 
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
@@ -67,23 +69,22 @@ public final class SignCommand implements Callable<Integer> {
   @Option(
       names = "--intent",
       paramLabel = "FILE",
-      description = "Instead of a key and a payload: what 'coterie intent sign' wrote.")
+      description =
+          "Signed intent that 'coterie intent sign' wrote, in place of a KEY and its options.")
   @Nullable Path intent;
 
   @Option(
       names = "--reshare-epoch",
       paramLabel = "EPOCH",
       description =
-          "To repeat a request after a reshare of its key: the one that was printed then.")
+          "Epoch of the key's last reshare, 0 if there was none. Needed beside --request-id: give the"
+              + " one that was printed when you repeat a request, so that a reshare since then makes"
+              + " no second intent of it; for a new request the one that 'coterie keys get' shows.")
   @Nullable Integer reshareEpoch;
 
   @Override
   public Integer call() {
-    boolean fromFile = intent != null && key == null && !payload.given() && reshareEpoch == null;
-    if (!fromFile && (intent != null || key == null || !payload.given())) {
-      throw new ParameterException(
-          Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
-    }
+    boolean fromFile = isFromFile();
     SignedIntent ready = fromFile ? IntentFile.read(Objects.requireNonNull(intent)) : null;
     SigningIntent asked =
         ready != null
@@ -105,10 +106,13 @@ public final class SignCommand implements Callable<Integer> {
       SignedIntent signed = ready;
       if (signed == null) {
         signed = signer.orElseThrow().sign(named);
-        // Both are needed to cancel the request later.
+        // They name the request when it is repeated or cancelled.
         Printing.err(spec)
             .printf(
-                "request id %s%nreshare epoch %d%n", named.getRequestId(), named.getReshareEpoch());
+                "request id %s%nreshare epoch %d%nfingerprint %s%n",
+                named.getRequestId(),
+                named.getReshareEpoch(),
+                KeyFingerprint.text(named.getKeyFingerprint()));
       }
       ReceiptCheck receipts = new ReceiptCheck(attested, profile.trust());
       Signing signing;
@@ -140,6 +144,30 @@ public final class SignCommand implements Callable<Integer> {
         }
       };
     }
+  }
+
+  /**
+   * Whether the intent is in a file. Else a request id needs a reshare epoch beside it: with that
+   * of today, from the coordinator, a request that is repeated after a reshare would be a second
+   * intent under its id, and a proof that the second one is not signed says nothing about the
+   * first.
+   */
+  private boolean isFromFile() {
+    boolean given = key != null || payload.given() || reshareEpoch != null || common.hasRequestId();
+    if (intent != null && !given) {
+      return true;
+    }
+    if (intent != null || key == null || !payload.given()) {
+      throw new ParameterException(
+          Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
+    }
+    if (common.hasRequestId() && reshareEpoch == null) {
+      throw new ParameterException(
+          Printing.line(spec),
+          "Give --request-id and --reshare-epoch as 'coterie sign' printed them, for a new request"
+              + " the epoch that 'coterie keys get' shows, or --intent FILE alone");
+    }
+    return false;
   }
 
   /**

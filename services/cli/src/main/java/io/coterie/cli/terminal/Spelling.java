@@ -1,5 +1,7 @@
 package io.coterie.cli.terminal;
 
+import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.Scheme;
 import java.util.Arrays;
 import java.util.Base64;
@@ -77,6 +79,19 @@ public final class Spelling {
     } catch (IllegalArgumentException e) {
       throw CliException.local(what + " is neither hex nor base64");
     }
+  }
+
+  /**
+   * The fingerprint of a key, as {@code --fingerprint} gives it.
+   *
+   * @throws CliException if it is none
+   */
+  public static ByteString parseFingerprint(String text) {
+    byte[] bytes = parseBytes("--fingerprint", text.replace(" ", ""));
+    if (bytes.length != IntentVerifier.FINGERPRINT_BYTES) {
+      throw CliException.local("--fingerprint is not 16 bytes: take it from 'coterie keys get'");
+    }
+    return ByteString.copyFrom(bytes);
   }
 
   /**

@@ -99,11 +99,12 @@ public final class TrustCommand {
         paramLabel = "REQUESTER",
         description = {
           "NAME=FILE[,FILE]...,may=RIGHT[,may=RIGHT]...,min-threshold=N,min-parties=N[,keys=GLOB]...",
-          "Its public keys (PEM), the present one and those that signed the intents of keys that"
-              + " still exist; what it may ask for beside signatures (create, refresh, reshare; sign"
-              + " for none of them); the bounds of the keys that it creates or reshares; names of its"
-              + " keys, keys/* unless given. Let min-threshold be more than the parties that may be"
-              + " corrupt at once."
+          "FILE is a public key of the requester (PEM): give the present one and those that signed the"
+              + " intents of keys that still exist. RIGHT lets the requester ask for more than"
+              + " signatures: create, refresh or reshare; give sign to one that asks for"
+              + " signatures alone. min-threshold and min-parties bound the keys that it creates or"
+              + " reshares. GLOB matches the names of its keys; keys/* unless given. Let"
+              + " min-threshold be more than the parties that may be corrupt at once."
         })
     List<String> requesters = List.of();
 

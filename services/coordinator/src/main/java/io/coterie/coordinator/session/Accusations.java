@@ -135,7 +135,9 @@ final class Accusations {
         .findFirst();
   }
 
-  /** Evidence is about one party, whatever the cause. Of a word it is who said it. */
+  /**
+   * Evidence is about one party, whatever the cause. For a word, that is the party that said it.
+   */
   private int accused(Abort abort) {
     boolean restarted = abort.getCause() == AbortCause.ABORT_CAUSE_PARTY_RESTARTED;
     if (!restarted && abort.getCulpritsCount() == 0) {

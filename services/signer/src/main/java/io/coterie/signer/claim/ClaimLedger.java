@@ -60,8 +60,8 @@ public interface ClaimLedger {
   boolean isFenced(String requestId);
 
   /**
-   * Says for ever that a session is not run here. Of a session that may have been run before the
-   * store went back, nobody knows that here any more.
+   * Says for ever that a session is not run here. The party can't know that of a session that it
+   * may have run before its store went back.
    *
    * @param account that its row is kept for
    * @param requestId of the request that the session serves, as its verified intent says; null if

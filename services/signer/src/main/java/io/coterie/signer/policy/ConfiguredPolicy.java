@@ -10,6 +10,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.RefusedException;
 import java.util.Map;
+import java.util.Optional;
 
 /** The policy of this party's own configuration: pinned requester keys and a rule for each. */
 public final class ConfiguredPolicy implements PolicyGate {
@@ -38,11 +39,21 @@ public final class ConfiguredPolicy implements PolicyGate {
     }
     RequesterRule rule = rules.get(intent.requester());
     String denial =
-        rule == null ? "the requester has no rule here" : rule.denial(intent).orElse(null);
+        rule == null
+            ? "the requester has no rule here"
+            : rule.denial(intent).or(() -> floorDenial(intent)).orElse(null);
     if (denial != null) {
       throw RefusedException.forbidden(intent, denial);
     }
     return intent;
+  }
+
+  /**
+   * A key stands on the highest floor of its name: a requester that may reshare it must not take it
+   * below the rule of the one that may create it.
+   */
+  private Optional<String> floorDenial(VerifiedIntent intent) {
+    return rules.values().stream().flatMap(rule -> rule.floorDenial(intent).stream()).findFirst();
   }
 
   @Override

@@ -15,7 +15,8 @@ import java.util.Set;
  * @param mayCreateKeys whether it may create keys of those names, too
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
- * @param floor bounds both: how widely shares must be spread when a key is made or reshared
+ * @param floor how widely the shares of those keys must be spread when one is made or reshared,
+ *     also by another requester
  * @param payloads kinds that it may have signed
  * @param derivationPrefixes where below a key; a scheme without derivation has only the empty path
  * @param purposes patterns of the purposes that an intent may have
@@ -53,7 +54,7 @@ public record RequesterRule(
 
   /** Why the intent is forbidden, for people; empty if it is allowed. */
   public Optional<String> denial(VerifiedIntent intent) {
-    if (keys.stream().noneMatch(k -> k.matches(intent.key()))) {
+    if (!names(intent.key())) {
       return Optional.of("the requester may not use this key");
     }
     if (!schemes.contains(intent.scheme())) {
@@ -69,18 +70,37 @@ public record RequesterRule(
     return switch (intent) {
       case VerifiedIntent.Signing signing -> denial(signing);
       case VerifiedIntent.KeyCreation creation ->
-          mayCreateKeys
-              ? floor.denial(creation.threshold(), creation.parties())
-              : Optional.of("the requester may not create keys");
+          mayCreateKeys ? floorDenial(creation) : Optional.of("the requester may not create keys");
       case VerifiedIntent.KeyRefresh _ ->
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
       // It takes nothing but the requester's own request.
       case VerifiedIntent.Cancellation _ -> Optional.empty();
       case VerifiedIntent.KeyReshare reshare ->
-          mayReshareKeys
-              ? floor.denial(reshare.threshold(), reshare.parties())
-              : Optional.of("the requester may not reshare keys");
+          mayReshareKeys ? floorDenial(reshare) : Optional.of("the requester may not reshare keys");
     };
+  }
+
+  /**
+   * Why the shares of a key of this rule's may not be spread as the intent wants, whichever
+   * requester asks; empty if they may, or if this rule lets its requester neither create nor
+   * reshare keys of that name.
+   */
+  Optional<String> floorDenial(VerifiedIntent intent) {
+    if (!(mayCreateKeys || mayReshareKeys) || !names(intent.key())) {
+      return Optional.empty();
+    }
+    return switch (intent) {
+      case VerifiedIntent.KeyCreation creation ->
+          floor.denial(creation.threshold(), creation.parties());
+      case VerifiedIntent.KeyReshare reshare ->
+          floor.denial(reshare.threshold(), reshare.parties());
+      case VerifiedIntent.Signing _, VerifiedIntent.Cancellation _, VerifiedIntent.KeyRefresh _ ->
+          Optional.empty();
+    };
+  }
+
+  private boolean names(String key) {
+    return keys.stream().anyMatch(k -> k.matches(key));
   }
 
   private Optional<String> denial(VerifiedIntent.Signing signing) {

@@ -43,12 +43,12 @@ public record ShareFloor(int minThreshold, int minParties, Set<String> allowedPa
   Optional<String> denial(int threshold, List<String> parties) {
     if (threshold < minThreshold) {
       return Optional.of(
-          "a key of this requester needs at least %d parties to sign, not %d"
+          "a key of this name needs at least %d parties to sign, not %d"
               .formatted(minThreshold, threshold));
     }
     if (parties.size() < minParties) {
       return Optional.of(
-          "at least %d parties hold shares of a key of this requester, not %d"
+          "at least %d parties hold shares of a key of this name, not %d"
               .formatted(minParties, parties.size()));
     }
     if (allowedParties.isEmpty()) {
@@ -57,6 +57,6 @@ public record ShareFloor(int minThreshold, int minParties, Set<String> allowedPa
     return parties.stream()
         .filter(party -> !allowedParties.contains(party))
         .findFirst()
-        .map(party -> "party " + party + " may not hold a share of a key of this requester");
+        .map(party -> "party " + party + " may not hold a share of a key of this name");
   }
 }

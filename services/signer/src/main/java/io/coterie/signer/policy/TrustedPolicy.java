@@ -52,24 +52,31 @@ public final class TrustedPolicy implements PolicyGate {
     return switch (intent) {
       case VerifiedIntent.Signing _, VerifiedIntent.Cancellation _ -> Optional.empty();
       case VerifiedIntent.KeyCreation creation ->
-          denial(entry, KeyRight.CREATE, creation.threshold(), creation.parties().size());
+          denial(entry, KeyRight.CREATE)
+              .or(() -> floorDenial(creation, creation.threshold(), creation.parties().size()));
       case VerifiedIntent.KeyReshare reshare ->
-          denial(entry, KeyRight.RESHARE, reshare.threshold(), reshare.parties().size());
+          denial(entry, KeyRight.RESHARE)
+              .or(() -> floorDenial(reshare, reshare.threshold(), reshare.parties().size()));
       case VerifiedIntent.KeyRefresh _ -> denial(entry, KeyRight.REFRESH);
     };
   }
 
-  private static Optional<String> denial(
-      Trust.Requester entry, KeyRight right, int threshold, int parties) {
-    return denial(entry, right)
-        .or(
-            () ->
-                threshold < entry.minThreshold() || parties < entry.minParties()
-                    ? Optional.of(
-                        "the trust file lets the requester ask for no key that fewer than %d parties"
-                                .formatted(entry.minThreshold())
-                            + " can use or fewer than %d hold".formatted(entry.minParties()))
-                    : Optional.empty());
+  /** A key stands on the highest floor of its name, as in {@link ConfiguredPolicy}. */
+  private Optional<String> floorDenial(VerifiedIntent intent, int threshold, int parties) {
+    return believed.values().stream()
+        .filter(TrustedPolicy::mayMakeOrReshare)
+        .filter(entry -> entry.mayAskFor(intent.key()))
+        .filter(entry -> threshold < entry.minThreshold() || parties < entry.minParties())
+        .findFirst()
+        .map(
+            entry ->
+                "the trust file allows no key of this name that fewer than %d parties"
+                        .formatted(entry.minThreshold())
+                    + " can use or fewer than %d hold".formatted(entry.minParties()));
+  }
+
+  private static boolean mayMakeOrReshare(Trust.Requester entry) {
+    return entry.rights().contains(KeyRight.CREATE) || entry.rights().contains(KeyRight.RESHARE);
   }
 
   private static Optional<String> denial(Trust.Requester entry, KeyRight right) {

@@ -16,9 +16,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Tells why this party takes no part. Of a session whose signature would be random it also says, on
- * disk first, that it never contributes: its request is free then for another session. Not of one
- * that no requester has asked for: anybody could fill the disk with those.
+ * Tells why this party takes no part. If the session's signature would be random, the party also
+ * says, on disk first, that it never contributes, so that the request is free for another session.
+ * It does not say so if no requester has asked for the session: anybody could fill the disk then.
  */
 final class Refusals {
   private static final Logger log = LoggerFactory.getLogger(Refusals.class);
@@ -99,7 +99,7 @@ final class Refusals {
           && !witnesses.mayHaveForgotten(requestId)
           && !claims.isFenced(requestId);
     } catch (RuntimeException e) {
-      log.error("it cannot be looked up whether a contribution may be sent again", e);
+      log.error("this party cannot look up whether it may send a contribution again", e);
       return false;
     }
   }

@@ -70,7 +70,7 @@ final class SessionRecords {
     logged(Audit.refused(id, sender, NOT_A_COORDINATOR, ""));
   }
 
-  /** An order was refused that does not become a session: whose it is nobody has looked at. */
+  /** An order was refused before this party looked at its requester; it becomes no session. */
   void refusedUnseen(Session session, RefusalReason reason, String detail) {
     telemetry.ended(UNKNOWN_PROTOCOL, State.REFUSED, label(reason));
     logged(Audit.refused(session.id, session.coordinator, label(reason), detail));

@@ -76,7 +76,10 @@ final class OperatorActions {
                       Map.of("from", from.toString(), "to", to.toString(), "reason", reason)));
               return moved
                   ? "the fence is at " + to + " and no longer at " + from
-                  : "the fence stays at " + from + ": what was done before " + to + " is forgotten";
+                  : "the fence stays at "
+                      + from
+                      + ": this party has forgotten requests from before "
+                      + to;
             });
   }
 }

@@ -110,7 +110,7 @@ final class SqliteClaims implements ClaimLedger {
           }
           if (!claimSession(db, claim.session(), claim.requester(), claim.requestId(), account)) {
             if (newRequest) {
-              // Of a request that nothing was done for, it can still be said that nothing will be.
+              // Nothing was done for the request, so this party can still say that nothing will be.
               db.update(
                   "DELETE FROM claimed_request WHERE requester = ? AND request_id = ?",
                   claim.requester(),

@@ -371,11 +371,15 @@ class ClaimWitnessesTest {
     while (answer(delta)) {
       // what it was told since
     }
-    SessionId without = begin(2);
+    assertWaitsForDelta("delta has paid for nothing");
+  }
+
+  private void assertWaitsForDelta(String because) {
+    SessionId session = begin(2);
     answer(bravo);
-    assertThat(waited).as("delta has paid for nothing").doesNotContainKey(without);
+    assertThat(waited).as(because).doesNotContainKey(session);
     assertThat(answer(delta)).isTrue();
-    assertThat(waited).containsKey(without);
+    assertThat(waited).containsKey(session);
   }
 
   /** As far away as the other side of the earth, for as long as it lives. */
@@ -745,11 +749,7 @@ class ClaimWitnessesTest {
       net.reachable.add(charlie);
     }
     net.reachable.remove(charlie);
-    SessionId next = begin(2);
-    answer(bravo);
-    assertThat(waited).as("delta has credit").doesNotContainKey(next);
-    assertThat(answer(delta)).isTrue();
-    assertThat(waited).containsKey(next);
+    assertWaitsForDelta("delta has credit");
   }
 
   /** Neither charlie nor delta answers any more. */

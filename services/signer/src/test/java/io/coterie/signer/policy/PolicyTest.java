@@ -108,7 +108,7 @@ class PolicyTest {
     "2, alpha bravo carol,       allowed",
     "3, alpha bravo carol delta, allowed",
     "1, alpha bravo carol,       'at least 2 parties to sign, not 1'",
-    "2, alpha bravo,             'at least 3 parties hold shares of a key of this requester, not 2'",
+    "2, alpha bravo,             'at least 3 parties hold shares of a key of this name, not 2'",
     "2, alpha bravo mallory,     party mallory may not hold a share",
     "1, alpha,                   at least 2 parties to sign",
   })

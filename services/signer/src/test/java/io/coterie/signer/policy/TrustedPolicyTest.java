@@ -287,6 +287,62 @@ class TrustedPolicyTest {
     }
   }
 
+  private static RequesterRule standingOn(ShareFloor floor) {
+    RequesterRule any = rule("keys/hot", true);
+    return new RequesterRule(
+        any.keys(),
+        any.schemes(),
+        any.mayCreateKeys(),
+        any.mayRefreshKeys(),
+        any.mayReshareKeys(),
+        floor,
+        any.payloads(),
+        any.derivationPrefixes(),
+        any.purposes(),
+        any.maxMessageBytes(),
+        any.lapse());
+  }
+
+  /**
+   * One requester makes keys and another one reshares them: neither goes below the other's floor.
+   */
+  @Test
+  void a_key_stands_on_the_highest_floor_of_the_requesters_that_may_make_or_reshare_it() {
+    Trust.Requester maker = with("maker", keyPair().getPublic().getEncoded());
+    ShareFloor wide = new ShareFloor(3, 4, Set.of("alpha", "bravo", "carol", "delta"));
+    TrustedPolicy local =
+        new LocalRules(
+                Map.of(
+                    "wallet", new LocalRules.Local(Optional.empty(), rule("*", true)),
+                    "maker", new LocalRules.Local(Optional.empty(), standingOn(wide))))
+            .within(trust(wallet("*", ALL, 1, 1), maker));
+    assertThat(judged(local, reshare(3, "alpha", "bravo", "carol", "delta"))).isEqualTo("allowed");
+    assertThat(judged(local, reshare(2, "alpha", "bravo", "carol", "delta")))
+        .contains("a key of this name needs at least 3 parties to sign, not 2");
+    assertThat(judged(local, creation(3, "alpha", "bravo", "carol")))
+        .contains("at least 4 parties hold shares of a key of this name, not 3");
+    assertThat(judged(local, reshare(3, "alpha", "bravo", "carol", "echo")))
+        .contains("party echo may not hold a share of a key of this name");
+    assertThat(judged(local, signing(present, "keys/hot"))).isEqualTo("allowed");
+
+    TrustedPolicy trusted =
+        rules("maker", "wallet")
+            .within(
+                trust(
+                    wallet("*", ALL, 1, 1),
+                    new Trust.Requester(
+                        "maker",
+                        maker.publicKeys(),
+                        List.of(new Glob("keys/hot")),
+                        Set.of(KeyRight.CREATE),
+                        2,
+                        3)));
+    assertThat(judged(trusted, reshare(2, "alpha", "bravo", "carol"))).isEqualTo("allowed");
+    assertThat(judged(trusted, reshare(2, "alpha", "bravo")))
+        .startsWith(RefusalReason.REFUSAL_REASON_FORBIDDEN.name())
+        .contains("fewer than 2 parties can use or fewer than 3 hold");
+  }
+
   private static Trust.Requester with(String name, byte[]... keys) {
     return new Trust.Requester(name, List.of(keys), List.of(new Glob("*")), ALL, 1, 1);
   }
