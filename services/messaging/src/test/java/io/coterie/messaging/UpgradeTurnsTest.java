@@ -244,7 +244,7 @@ class UpgradeTurnsTest {
       }
     }
     assertPlaceIsFree();
-    Awaitility.await().until(() -> service.connections("anonymous") == 0);
+    Awaitility.await().until(() -> service.connections("unauthenticated") == 0);
   }
 
   @Test
