@@ -245,6 +245,14 @@ class CancelTest {
         .contains("nothing is cancelled", fingerprint("moved"), fingerprint("hot"));
     assertThat(cancel("--fingerprint", "00").exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(coordinator.calls).doesNotContain("cancelSigning");
+    List<String> repeated =
+        new ArrayList<>(List.of("sign", "hot", "-m", "hello", "--scheme", "ed25519"));
+    repeated.addAll(List.of("--request-id", id, "--reshare-epoch", "0", "--fingerprint"));
+    repeated.add(fingerprint("moved"));
+    Run other = coterie(repeated.toArray(String[]::new));
+    assertThat(other.exitCode()).as("%s", other).isEqualTo(ExitCode.LOCAL);
+    assertThat(other.err()).contains("nothing is signed", fingerprint("moved"));
+    assertThat(coordinator.calls).doesNotContain("sign");
     Run same = cancel("--fingerprint", fingerprint("hot"));
     assertThat(same.exitCode()).as("%s", same).isZero();
     assertThat(coordinator.calls).contains("cancelSigning");

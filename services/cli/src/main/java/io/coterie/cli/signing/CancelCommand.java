@@ -118,7 +118,9 @@ public final class CancelCommand implements Callable<Integer> {
     IntentSigner signer = profile.requesterKey();
     try (Profile.Connection connection = profile.connect()) {
       AttestedKey attested = new AttestedKeys(profile, connection).get(target.key());
-      target.fingerprint().ifPresent(given -> requireFingerprint(given, attested));
+      target
+          .fingerprint()
+          .ifPresent(given -> SignCommand.requireFingerprint(given, attested, "cancelled"));
       CancelIntent cancel = cancel(target, attested);
       String requester = profile.requester();
       target.asked().ifPresent(asked -> requireSame(asked, requester, cancel));
@@ -164,18 +166,6 @@ public final class CancelCommand implements Callable<Integer> {
         reshareEpoch,
         Optional.ofNullable(fingerprint).map(Spelling::parseFingerprint),
         Optional.empty());
-  }
-
-  private static void requireFingerprint(ByteString given, AttestedKey attested) {
-    if (!given.equals(attested.fingerprint())) {
-      throw CliException.local(
-          ("nothing is cancelled: the request is for a key with fingerprint %s, and the %s that is"
-                  + " shown has %s")
-              .formatted(
-                  KeyFingerprint.text(given),
-                  attested.name(),
-                  KeyFingerprint.text(attested.fingerprint())));
-    }
   }
 
   /** Receipts about another requester, key or installation would be true, and prove nothing. */

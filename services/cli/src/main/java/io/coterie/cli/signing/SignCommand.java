@@ -3,6 +3,7 @@ package io.coterie.cli.signing;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.common.util.concurrent.ListenableFuture;
+import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.intent.Approval;
 import io.coterie.cli.intent.IntentFile;
@@ -16,6 +17,7 @@ import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.PartyRefusal;
 import io.coterie.cli.terminal.Printing;
+import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -50,10 +52,10 @@ import picocli.CommandLine.Spec;
             + " it never is; 4: not known, whatever the coordinator says.")
 public final class SignCommand implements Callable<Integer> {
   private static final String UNKNOWN =
-      "UNKNOWN. Whether it was signed is not known. Repeat this with the printed"
-          + " request id and reshare epoch as --request-id and --reshare-epoch and the same other"
-          + " options, or with the same --intent, then 'coterie cancel': sign the payload under no"
-          + " other id before that says NOT SIGNED.";
+      "UNKNOWN. Whether it was signed is not known. Repeat this with the printed request id,"
+          + " reshare epoch and fingerprint as --request-id, --reshare-epoch and --fingerprint and"
+          + " the same other options, or with the same --intent, then 'coterie cancel': sign the"
+          + " payload under no other id before that says NOT SIGNED.";
 
   @Spec @Nullable CommandSpec spec;
   @Mixin Profile profile = new Profile();
@@ -82,6 +84,14 @@ public final class SignCommand implements Callable<Integer> {
               + " no second intent of it; for a new request the one that 'coterie keys get' shows.")
   @Nullable Integer reshareEpoch;
 
+  @Option(
+      names = "--fingerprint",
+      paramLabel = "HEX",
+      description =
+          "Fingerprint of the key: one of that name with another fingerprint is refused. Give the"
+              + " one that was printed, in quotes, when you repeat a request.")
+  @Nullable String fingerprint;
+
   @Override
   public Integer call() {
     boolean fromFile = isFromFile();
@@ -98,6 +108,9 @@ public final class SignCommand implements Callable<Integer> {
       ListenableFuture<Key> answer = keys.ask(asked.getKey());
       approval.require(spec, asked);
       AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
+      if (fingerprint != null) {
+        requireFingerprint(Spelling.parseFingerprint(fingerprint), attested, "signed");
+      }
       SigningIntent named = keys.naming(attested, asked);
       if (reshareEpoch != null) {
         named = named.toBuilder().setReshareEpoch(reshareEpoch).build();
@@ -147,13 +160,35 @@ public final class SignCommand implements Callable<Integer> {
   }
 
   /**
+   * A name can stand for two attested keys: the end of a request with one says nothing of the
+   * other.
+   */
+  static void requireFingerprint(ByteString given, AttestedKey attested, String deed) {
+    if (!given.equals(attested.fingerprint())) {
+      throw CliException.local(
+          ("nothing is %s: the request is for a key with fingerprint %s, and the %s that is shown has"
+                  + " %s")
+              .formatted(
+                  deed,
+                  KeyFingerprint.text(given),
+                  attested.name(),
+                  KeyFingerprint.text(attested.fingerprint())));
+    }
+  }
+
+  /**
    * Whether the intent is in a file. Else a request id needs a reshare epoch beside it: with that
    * of today, from the coordinator, a request that is repeated after a reshare would be a second
    * intent under its id, and a proof that the second one is not signed says nothing about the
    * first.
    */
   private boolean isFromFile() {
-    boolean given = key != null || payload.given() || reshareEpoch != null || common.hasRequestId();
+    boolean given =
+        key != null
+            || payload.given()
+            || reshareEpoch != null
+            || fingerprint != null
+            || common.hasRequestId();
     if (intent != null && !given) {
       return true;
     }

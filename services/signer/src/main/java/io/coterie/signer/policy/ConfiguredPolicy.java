@@ -11,21 +11,35 @@ import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.RefusedException;
 import java.util.Map;
 import java.util.Optional;
+import java.util.TreeMap;
 
 /** The policy of this party's own configuration: pinned requester keys and a rule for each. */
 public final class ConfiguredPolicy implements PolicyGate {
   private final RequesterDirectory requesters;
   private final Map<String, RequesterRule> rules;
+  private final Map<String, RequesterRule> floors;
 
   /**
    * @param rules one for each requester, by name
    */
   public ConfiguredPolicy(RequesterDirectory requesters, Map<String, RequesterRule> rules) {
+    this(requesters, rules, rules);
+  }
+
+  /**
+   * @param floors rules whose floors count, by name, also of requesters that may ask for nothing
+   *     now
+   */
+  ConfiguredPolicy(
+      RequesterDirectory requesters,
+      Map<String, RequesterRule> rules,
+      Map<String, RequesterRule> floors) {
     if (!requesters.names().equals(rules.keySet())) {
       throw new IllegalArgumentException("each requester needs a key and a rule");
     }
     this.requesters = requesters;
     this.rules = Map.copyOf(rules);
+    this.floors = new TreeMap<>(floors);
   }
 
   @Override
@@ -53,7 +67,12 @@ public final class ConfiguredPolicy implements PolicyGate {
    * below the rule of the one that may create it.
    */
   private Optional<String> floorDenial(VerifiedIntent intent) {
-    return rules.values().stream().flatMap(rule -> rule.floorDenial(intent).stream()).findFirst();
+    return floors.entrySet().stream()
+        .flatMap(
+            each ->
+                each.getValue().floorDenial(intent).stream()
+                    .map(denial -> "by the rule of requester " + each.getKey() + ", " + denial))
+        .findFirst();
   }
 
   @Override

@@ -39,7 +39,7 @@ public final class LocalRules {
    * keys: clients believe earlier ones about keys of their time, and nobody may ask with them. An
    * intent does not say by whom it is, so a requester with any key that another one of the trust
    * file has or had could have that one's intents done again, as requests of its own: it is left
-   * out.
+   * out. The floors of all requesters count, also of those that are left out.
    */
   public TrustedPolicy within(Trust trust) {
     Map<String, PublicKey> keys = new LinkedHashMap<>();
@@ -81,8 +81,13 @@ public final class LocalRules {
           requesters.add(new Requester(name, key));
           rules.put(name, Objects.requireNonNull(byName.get(name)).rule());
         });
+    Map<String, RequesterRule> floors = new LinkedHashMap<>();
+    byName.forEach((name, local) -> floors.put(name, local.rule()));
     return new TrustedPolicy(
-        new ConfiguredPolicy(new RequesterDirectory(requesters), rules), believed, leftOut);
+        new ConfiguredPolicy(new RequesterDirectory(requesters), rules, floors),
+        believed,
+        trust.requesters(),
+        leftOut);
   }
 
   private static boolean isOfAnother(Trust trust, String name, PublicKey key) {

@@ -83,10 +83,11 @@ public record RequesterRule(
   /**
    * Why the shares of a key of this rule's may not be spread as the intent wants, whichever
    * requester asks; empty if they may, or if this rule lets its requester neither create nor
-   * reshare keys of that name.
+   * reshare keys of that name and scheme.
    */
   Optional<String> floorDenial(VerifiedIntent intent) {
-    if (!(mayCreateKeys || mayReshareKeys) || !names(intent.key())) {
+    boolean concerned = names(intent.key()) && schemes.contains(intent.scheme());
+    if (!(mayCreateKeys || mayReshareKeys) || !concerned) {
       return Optional.empty();
     }
     return switch (intent) {

@@ -15,12 +15,21 @@ import java.util.Optional;
 public final class TrustedPolicy implements PolicyGate {
   private final ConfiguredPolicy local;
   private final Map<String, Trust.Requester> believed;
+  private final List<Trust.Requester> all;
   private final List<String> leftOut;
 
+  /**
+   * @param believed requesters of the trust file that have a rule here, by name
+   * @param all requesters of the trust file
+   */
   TrustedPolicy(
-      ConfiguredPolicy local, Map<String, Trust.Requester> believed, List<String> leftOut) {
+      ConfiguredPolicy local,
+      Map<String, Trust.Requester> believed,
+      List<Trust.Requester> all,
+      List<String> leftOut) {
     this.local = local;
     this.believed = Map.copyOf(believed);
+    this.all = List.copyOf(all);
     this.leftOut = List.copyOf(leftOut);
   }
 
@@ -63,16 +72,17 @@ public final class TrustedPolicy implements PolicyGate {
 
   /** A key stands on the highest floor of its name, as in {@link ConfiguredPolicy}. */
   private Optional<String> floorDenial(VerifiedIntent intent, int threshold, int parties) {
-    return believed.values().stream()
+    return all.stream()
         .filter(TrustedPolicy::mayMakeOrReshare)
         .filter(entry -> entry.mayAskFor(intent.key()))
         .filter(entry -> threshold < entry.minThreshold() || parties < entry.minParties())
         .findFirst()
         .map(
             entry ->
-                "the trust file allows no key of this name that fewer than %d parties"
-                        .formatted(entry.minThreshold())
-                    + " can use or fewer than %d hold".formatted(entry.minParties()));
+                "by the trust file's entry of requester %s, no key of this name is for fewer than"
+                        .formatted(entry.name())
+                    + " %d parties to use or fewer than %d to hold"
+                        .formatted(entry.minThreshold(), entry.minParties()));
   }
 
   private static boolean mayMakeOrReshare(Trust.Requester entry) {

@@ -283,12 +283,46 @@ class TrustedPolicyTest {
             creation(2, "alpha", "bravo"),
             reshare(1, "alpha", "bravo", "carol"),
             reshare(2, "alpha", "bravo"))) {
-      assertThat(judged(policy, low)).contains("fewer than 2 parties can use or fewer than 3 hold");
+      assertThat(judged(policy, low))
+          .contains("fewer than 2 parties to use or fewer than 3 to hold");
     }
   }
 
+  /** Another name's floor is not this key's, nor is that of a requester that makes no keys. */
+  @Test
+  void a_floor_is_that_of_its_own_keys_and_of_rights_that_it_bounds() {
+    Trust.Requester maker = with("maker", keyPair().getPublic().getEncoded());
+    ShareFloor wide = new ShareFloor(3, 4, Set.of());
+    for (RequesterRule other :
+        List.of(floored("keys/cold", true, wide), floored("*", false, wide))) {
+      TrustedPolicy policy = rules(other).within(trust(wallet("*", ALL, 1, 1), maker));
+      assertThat(judged(policy, reshare(1, "alpha", "bravo"))).isEqualTo("allowed");
+    }
+    for (Trust.Requester other :
+        List.of(entry(maker, "keys/cold", KeyRight.CREATE), entry(maker, "*", KeyRight.REFRESH))) {
+      TrustedPolicy policy = rules("maker", "wallet").within(trust(wallet("*", ALL, 1, 1), other));
+      assertThat(judged(policy, reshare(1, "alpha", "bravo"))).isEqualTo("allowed");
+    }
+  }
+
+  private static LocalRules rules(RequesterRule maker) {
+    return new LocalRules(
+        Map.of(
+            "wallet", new LocalRules.Local(Optional.empty(), rule("*", true)),
+            "maker", new LocalRules.Local(Optional.empty(), maker)));
+  }
+
+  private static Trust.Requester entry(Trust.Requester of, String keys, KeyRight right) {
+    return new Trust.Requester(
+        of.name(), of.publicKeys(), List.of(new Glob(keys)), Set.of(right), 2, 3);
+  }
+
   private static RequesterRule standingOn(ShareFloor floor) {
-    RequesterRule any = rule("keys/hot", true);
+    return floored("keys/hot", true, floor);
+  }
+
+  private static RequesterRule floored(String keys, boolean rights, ShareFloor floor) {
+    RequesterRule any = rule(keys, rights);
     return new RequesterRule(
         any.keys(),
         any.schemes(),
@@ -310,12 +344,7 @@ class TrustedPolicyTest {
   void a_key_stands_on_the_highest_floor_of_the_requesters_that_may_make_or_reshare_it() {
     Trust.Requester maker = with("maker", keyPair().getPublic().getEncoded());
     ShareFloor wide = new ShareFloor(3, 4, Set.of("alpha", "bravo", "carol", "delta"));
-    TrustedPolicy local =
-        new LocalRules(
-                Map.of(
-                    "wallet", new LocalRules.Local(Optional.empty(), rule("*", true)),
-                    "maker", new LocalRules.Local(Optional.empty(), standingOn(wide))))
-            .within(trust(wallet("*", ALL, 1, 1), maker));
+    TrustedPolicy local = rules(standingOn(wide)).within(trust(wallet("*", ALL, 1, 1), maker));
     assertThat(judged(local, reshare(3, "alpha", "bravo", "carol", "delta"))).isEqualTo("allowed");
     assertThat(judged(local, reshare(2, "alpha", "bravo", "carol", "delta")))
         .contains("a key of this name needs at least 3 parties to sign, not 2");
@@ -325,22 +354,17 @@ class TrustedPolicyTest {
         .contains("party echo may not hold a share of a key of this name");
     assertThat(judged(local, signing(present, "keys/hot"))).isEqualTo("allowed");
 
+    // A maker that the trust file does not name any more still has keys.
+    TrustedPolicy retired = rules(standingOn(wide)).within(trust(wallet("*", ALL, 1, 1)));
+    assertThat(judged(retired, reshare(2, "alpha", "bravo", "carol", "delta")))
+        .contains("by the rule of requester maker, a key of this name needs at least 3 parties");
     TrustedPolicy trusted =
-        rules("maker", "wallet")
-            .within(
-                trust(
-                    wallet("*", ALL, 1, 1),
-                    new Trust.Requester(
-                        "maker",
-                        maker.publicKeys(),
-                        List.of(new Glob("keys/hot")),
-                        Set.of(KeyRight.CREATE),
-                        2,
-                        3)));
+        rules("wallet")
+            .within(trust(wallet("*", ALL, 1, 1), entry(maker, "keys/hot", KeyRight.CREATE)));
     assertThat(judged(trusted, reshare(2, "alpha", "bravo", "carol"))).isEqualTo("allowed");
     assertThat(judged(trusted, reshare(2, "alpha", "bravo")))
         .startsWith(RefusalReason.REFUSAL_REASON_FORBIDDEN.name())
-        .contains("fewer than 2 parties can use or fewer than 3 hold");
+        .contains("fewer than 2 parties to use or fewer than 3 to hold");
   }
 
   private static Trust.Requester with(String name, byte[]... keys) {
