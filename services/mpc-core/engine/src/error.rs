@@ -31,7 +31,7 @@ pub enum Reject {
     RoundPast = 7,
     /// The message belongs to a round beyond the next one.
     RoundFuture = 8,
-    /// The message is broadcast where a private one was due, private where a broadcast was due, or lacks a signature.
+    /// The message is broadcast where private was due, the other way round, or unsigned where signed was due.
     Delivery = 9,
     /// Longer than any body of that round.
     Size = 10,
