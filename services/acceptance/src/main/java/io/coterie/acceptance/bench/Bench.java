@@ -24,7 +24,8 @@ import org.springframework.context.Lifecycle;
  * each sending mode, first contact and subsequent, beside their floors. Prints a table and writes
  * {@code build/bench/results.csv}. In the environment, {@code QUICK=1} does fewer runs, and {@code
  * SHAPES="2/3 3/5"} takes only these shapes and leaves the load out, {@code SHAPES=none} measures
- * only the load.
+ * only the load, and {@code SCHEMES="bls12-381"} takes only these schemes for it. {@code RUNS=2000}
+ * asks for so many signatures one after another under the load.
  */
 public final class Bench {
   /**
@@ -43,6 +44,9 @@ public final class Bench {
   private final int keygenRuns = quick ? 2 : 4;
   private final int signRuns = quick ? 40 : 100;
   private final int warmUps = quick ? 10 : 30;
+  private final List<String> loaded = List.of(environment("SCHEMES").split(" "));
+  private final int loadRuns =
+      environment("RUNS").isBlank() ? (quick ? 500 : 1500) : Integer.parseInt(environment("RUNS"));
   private final Duration throughputTime = Duration.ofSeconds(quick ? 30 : 80);
 
   private final PrintStream out = System.out;
@@ -81,9 +85,9 @@ public final class Bench {
             .start()) {
       warmUp(cluster);
       echoFloor(cluster);
-      load = new Load(cluster, rows, this::progress, quick ? 500 : 1500, throughputTime);
+      load = new Load(cluster, rows, this::progress, loadRuns, throughputTime);
       if (all) {
-        load.measure();
+        load.measure(loaded);
       }
       for (Shape shape : shapes) {
         measure(cluster, shape);

@@ -55,12 +55,18 @@ final class Load {
     this.throughputTime = throughputTime;
   }
 
-  /** Measures each scheme; the results are written after each. */
-  void measure() throws InterruptedException {
+  /**
+   * Measures each scheme; the results are written after each.
+   *
+   * @param schemes their names, or one that is blank for all of them
+   */
+  void measure(List<String> schemes) throws InterruptedException {
     List<String> parties = cluster.partyNames().subList(0, LOADED.parties());
     for (Kind kind : List.of(bls(parties), ecdsa(parties), ed25519(parties), bip340(parties))) {
-      measure(kind);
-      rows.write();
+      if (schemes.contains("") || schemes.contains(kind.scheme())) {
+        measure(kind);
+        rows.write();
+      }
     }
   }
 
