@@ -224,17 +224,20 @@ final class FairEndpoint extends NioEndpoint {
   }
 
   private void request(SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer) {
+    SocketEvent next = event;
     connection.getLock().lock();
     try {
       if (peer.webSocket == null) {
-        super.processSocket(connection, event, false);
-        return;
+        if (!turn(connection, event, Long.MAX_VALUE)) {
+          return;
+        }
+        next = SocketEvent.OPEN_READ;
       }
     } finally {
       connection.getLock().unlock();
     }
-    // It has become a WebSocket while this waited.
-    processSocket(connection, event, true);
+    // It has become a WebSocket in this turn, or while this waited.
+    processSocket(connection, next, true);
   }
 
   private void frames(
@@ -250,7 +253,7 @@ final class FairEndpoint extends NioEndpoint {
             id,
             peer.client(),
             () -> {
-              if (turn(connection, event)) {
+              if (turn(connection, event, BYTES_OF_A_TURN)) {
                 processSocket(connection, SocketEvent.OPEN_READ, true);
               }
               return false;
@@ -262,7 +265,7 @@ final class FairEndpoint extends NioEndpoint {
     peer.reading.begin();
     boolean more = false;
     try {
-      more = turn(connection, SocketEvent.OPEN_READ);
+      more = turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN);
     } finally {
       more = peer.reading.end(more);
     }
@@ -270,20 +273,10 @@ final class FairEndpoint extends NioEndpoint {
   }
 
   /** Whether the connection may have sent more than was read. */
-  private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event) {
+  private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, long bytes) {
     connection.getLock().lock();
     try {
-      if (!(connection.getSocket() instanceof TurnChannel channel)) {
-        super.processSocket(connection, event, false);
-        return false;
-      }
-      channel.beginTurn(BYTES_OF_A_TURN);
-      boolean more = false;
-      try {
-        super.processSocket(connection, event, false);
-      } finally {
-        more = channel.endTurn();
-      }
+      boolean more = TurnChannel.turn(bytes, () -> super.processSocket(connection, event, false));
       return more && !connection.isClosed();
     } finally {
       connection.getLock().unlock();

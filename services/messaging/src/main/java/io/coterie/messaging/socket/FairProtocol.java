@@ -1,6 +1,9 @@
 package io.coterie.messaging.socket;
 
+import org.apache.coyote.Processor;
+import org.apache.coyote.UpgradeToken;
 import org.apache.coyote.http11.Http11NioProtocol;
+import org.apache.tomcat.util.net.SocketWrapperBase;
 
 /** HTTP over a {@link FairEndpoint}; the web server makes it by its name. */
 public final class FairProtocol extends Http11NioProtocol {
@@ -18,5 +21,15 @@ public final class FairProtocol extends Http11NioProtocol {
   /** Has to be called before the start. */
   public void serve(ConnectionWork work) {
     endpoint.serve(work);
+  }
+
+  /**
+   * The container goes on to read the new WebSocket within the turn of its request, which would not
+   * end while the client sends without a pause: it is read in turns of its own.
+   */
+  @Override
+  protected Processor createUpgradeProcessor(SocketWrapperBase<?> connection, UpgradeToken token) {
+    TurnChannel.cutTurn();
+    return super.createUpgradeProcessor(connection, token);
   }
 }
