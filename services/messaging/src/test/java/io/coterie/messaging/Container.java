@@ -20,7 +20,10 @@ import java.util.concurrent.TimeUnit;
 import org.apache.catalina.Context;
 import org.apache.catalina.LifecycleException;
 import org.apache.catalina.connector.Connector;
+import org.apache.catalina.connector.Request;
+import org.apache.catalina.connector.Response;
 import org.apache.catalina.startup.Tomcat;
+import org.apache.catalina.valves.ValveBase;
 import org.springframework.boot.tomcat.TomcatWebServer;
 import org.springframework.boot.web.server.context.WebServerApplicationContext;
 
@@ -47,6 +50,27 @@ final class Container {
 
   private Context context() {
     return (Context) tomcat().getHost().findChildren()[0];
+  }
+
+  /** Holds back answers that are decided. */
+  static final class Holding extends ValveBase {
+    final CountDownLatch decided = new CountDownLatch(1);
+    final CountDownLatch answered = new CountDownLatch(1);
+
+    @Override
+    public void invoke(Request request, Response response) throws IOException, ServletException {
+      getNext().invoke(request, response);
+      decided.countDown();
+      Container.await(answered);
+    }
+  }
+
+  void add(Holding holding) {
+    context().getPipeline().addValve(holding);
+  }
+
+  void remove(Holding holding) {
+    context().getPipeline().removeValve(holding);
   }
 
   void serve(String path, HttpServlet servlet) {

@@ -331,6 +331,44 @@ class UpgradeTurnsTest {
   }
 
   @Test
+  void connections_that_end_right_after_their_upgrade_leave_no_place_taken() throws IOException {
+    for (int i = 0; i < 24; i++) {
+      try (SSLSocket socket = connect()) {
+        socket.setSoLinger(i % 2 == 0, 0);
+        socket.getOutputStream().write(together(upgrade("13"), i % 3 == 0 ? frames() : lastCall()));
+        if (i % 4 < 2) {
+          assertThat(status(in(socket))).isEqualTo(101);
+        }
+      } catch (IOException e) {
+        // The service noticed first.
+      }
+    }
+    assertPlaceIsFree();
+    Awaitility.await().until(() -> service.connections("unauthenticated") == 0);
+  }
+
+  /** Its WebSocket never opens, although the service has agreed to it. */
+  @Test
+  void a_connection_that_ends_before_its_upgrade_is_answered_leaves_no_place_taken()
+      throws IOException {
+    Container.Holding holding = new Container.Holding();
+    container.add(holding);
+    AtomicReference<Socket> plain = new AtomicReference<>();
+    try (SSLSocket socket = connect(plain)) {
+      socket.getOutputStream().write(upgrade("13"));
+      Container.await(holding.decided);
+      assertThat(service.connections("unauthenticated")).isPositive();
+      plain.get().setSoLinger(true, 0);
+      plain.get().close();
+    } finally {
+      container.remove(holding);
+      holding.answered.countDown();
+    }
+    Awaitility.await().until(() -> service.connections("unauthenticated") == 0);
+    assertPlaceIsFree();
+  }
+
+  @Test
   void after_an_upgrade_that_fails_a_long_body_is_read_whole() throws IOException {
     try (SSLSocket socket = connect()) {
       socket.getOutputStream().write(upgrade("12"));

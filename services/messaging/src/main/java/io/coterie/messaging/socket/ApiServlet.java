@@ -154,6 +154,7 @@ public final class ApiServlet extends HttpServlet {
       reply(response, ApiResponse.unavailable());
       return;
     }
+    work.upgrading(request, connection.get()::ended);
     ServerContainer container =
         (ServerContainer) getServletContext().getAttribute(ServerContainer.class.getName());
     try {

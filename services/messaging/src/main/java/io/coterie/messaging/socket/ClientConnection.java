@@ -170,6 +170,17 @@ final class ClientConnection implements Presence.Subscriber {
     closed();
   }
 
+  /** The connection below has ended. Nobody closes the session if there was none yet. */
+  void ended() {
+    boolean neverOpened;
+    synchronized (this) {
+      neverOpened = session == null;
+    }
+    if (neverOpened) {
+      closed();
+    }
+  }
+
   /** The container has closed the session. */
   void closed() {
     synchronized (this) {

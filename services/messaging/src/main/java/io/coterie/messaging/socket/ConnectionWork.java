@@ -50,6 +50,9 @@ public final class ConnectionWork implements AutoCloseable {
   /** By the container's id of the connection. */
   private final Map<String, Source> accounts = new ConcurrentHashMap<>();
 
+  /** Run when a connection that asked for a WebSocket has ended, by the container's id. */
+  private final Map<String, Runnable> upgrades = new ConcurrentHashMap<>();
+
   private final AtomicInteger handshaking = new AtomicInteger();
 
   private final @Nullable TrustedEdge edge;
@@ -154,10 +157,23 @@ public final class ConnectionWork implements AutoCloseable {
     accounts.put(id(request), account);
   }
 
+  /**
+   * A request asks for a WebSocket, which may not come to be although the container agreed.
+   *
+   * @param ended is run when the connection has ended
+   */
+  void upgrading(HttpServletRequest request, Runnable ended) {
+    upgrades.put(id(request), ended);
+  }
+
   /** The connection has ended. */
   void ended(String connection) {
     accounts.remove(connection);
     ofEdge.remove(connection);
+    Runnable ended = upgrades.remove(connection);
+    if (ended != null) {
+      ended.run();
+    }
   }
 
   void handshakeBegun() {
