@@ -95,9 +95,7 @@ class AttestedKeyTest {
       Trust threshold = trustWith("keys/hot-*", Set.of(right), 3, 3);
       assertProblem(AttestationProblem.THRESHOLD_FLOOR, reshared, threshold);
       assertProblem(
-          AttestationProblem.PARTIES_FLOOR,
-          reshared,
-          trustWith("keys/hot-*", Set.of(right), 2, 4));
+          AttestationProblem.PARTIES_FLOOR, reshared, trustWith("keys/hot-*", Set.of(right), 2, 4));
       // A new key is of the requester that asked: its owners may begin with few parties.
       assertThat(AttestedKey.of(KEY, created, threshold)).isEqualTo(believed(created));
     }
