@@ -82,6 +82,7 @@ class ApprovalTest {
             "withdrawal 4711");
     assertThat(run.exitCode()).as(run.err()).isZero();
     assertThat(run.err())
+        .startsWith("to be signed by wallet\n")
         .contains("keys/treasury", "m/0/1", "withdrawal 4711", "ethereum-transaction")
         .contains("fingerprint " + TestFiles.FINGERPRINT, "in          test")
         .contains("to: 0x3535353535353535353535353535353535353535")
@@ -196,7 +197,7 @@ class ApprovalTest {
 
   @Test
   void a_long_message_is_shown_whole_with_its_digest() throws Exception {
-    String end = "\ndigest      00\nto be signed\n";
+    String end = "\ndigest      00\nto be signed by wallet\n";
     String message = "pay 1 ".repeat(2_000) + end;
     Run run = sign(question -> Optional.of("n"), "-m", message, "--scheme", "ed25519");
     assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
@@ -208,7 +209,9 @@ class ApprovalTest {
             .map(line -> line.substring("text>".length()))
             .collect(Collectors.joining());
     assertThat(shown).isEqualTo(message.replace("\n", "\\u{a}"));
-    assertThat(run.err().lines()).containsOnlyOnce("to be signed").doesNotContain("digest      00");
+    assertThat(run.err().lines())
+        .containsOnlyOnce("to be signed by wallet")
+        .doesNotContain("digest      00");
     byte[] digest = MessageDigest.getInstance("SHA-256").digest(message.getBytes(UTF_8));
     assertThat(unwrapped(run.err())).contains("sha-256     " + HexFormat.of().formatHex(digest));
   }

@@ -117,7 +117,7 @@ class IntentApprovalTest {
 
   private void assertShown(Signing command, Run run) {
     assertThat(run.err())
-        .startsWith("to be signed\nkey         keys/" + key + "\n")
+        .startsWith("to be signed by wallet\nkey         keys/" + key + "\n")
         .contains("in          test\n", "scheme      ed25519\n", "good until  ")
         .contains(command.shown())
         .containsPattern("digest      [0-9a-f]{64}\n");
@@ -169,6 +169,34 @@ class IntentApprovalTest {
   }
 
   @Test
+  void a_signing_names_the_requester_in_whose_name_it_is() {
+    createKey();
+    coordinator.honest();
+    Run run = coterie(question -> Optional.of("n"), "sign K -m hello --scheme ed25519");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
+    assertThat(run.err()).startsWith("to be signed by wallet\nkey         keys/" + key + "\n");
+  }
+
+  /** Nobody approves a payload and learns afterwards that an option was misspelt. */
+  @Test
+  void a_fingerprint_that_is_none_is_refused_before_anything_is_shown_or_sent() {
+    createKey();
+    coordinator.honest();
+    List<String> asked = new ArrayList<>();
+    Run run =
+        coterie(
+            question -> {
+              asked.add(question);
+              return Optional.of("y");
+            },
+            "sign K -m hello --scheme ed25519 --fingerprint 00");
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains("--fingerprint is not 16 bytes");
+    assertThat(asked).isEmpty();
+    assertThat(coordinator.calls).isEmpty();
+  }
+
+  @Test
   void a_load_shows_its_first_intent_and_signs_nothing_unless_the_answer_is_yes() {
     createKey();
     for (Optional<String> answer : List.of(Optional.of("n"), Optional.<String>empty())) {
@@ -196,7 +224,7 @@ class IntentApprovalTest {
   private void assertLoadShown(Run run, int times) {
     assertThat(run.err())
         .startsWith(
-            "to be signed, %d times with a payload of its own each; the first\nkey         keys/%s\n"
+            "to be signed by wallet, %d times with a payload of its own each; the first\nkey         keys/%s\n"
                 .formatted(times, key))
         .contains("in          test\n", "purpose     load\n", "good until  ")
         .contains("digest      " + "0".repeat(64) + "\n");

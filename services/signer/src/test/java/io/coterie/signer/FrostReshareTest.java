@@ -369,6 +369,101 @@ class FrostReshareTest {
     signs(ByteString.EMPTY, 2, 1, 2);
   }
 
+  /** A key of the same name and any scheme, of delta and echo, which hold no share of the other. */
+  private void createSecondKey(Suite wanted) {
+    suite = wanted;
+    i.coordinator.give(
+        i.coordinator
+            .order(suite.keygen, KEY, 2, 4, 5)
+            .setSignedIntent(
+                i.signed(
+                    i.keyIntent(Installation.requestId(), KEY, 2)
+                        .setScheme(suite.scheme)
+                        .clearParties()
+                        .addAllParties(List.of("delta", "echo"))))
+            .build());
+    awaitAt(1, List.of(4, 5));
+  }
+
+  private RefusalReason refusal(String party, SessionId session) {
+    return i.coordinator.awaitFrom(party, session).report().getRefused().getReason();
+  }
+
+  private void isSecondKeyRefused(Suite ours, Suite theirs) {
+    createKey(ours);
+    KeyShare before = share(1);
+    createSecondKey(theirs);
+    // Of the same epoch, then of a later one: parties that only receive may be behind.
+    for (int epoch = 1; epoch <= 2; epoch++) {
+      SessionId attack = reshare(2, List.of(4, 5), List.of(1, 2, 3));
+      for (String holder : List.of("alpha", "bravo", "charlie")) {
+        assertThat(refusal(holder, attack))
+            .as("%s at epoch %d", holder, epoch)
+            .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
+      }
+      if (epoch == 1) {
+        suite = ours;
+        signs(ByteString.EMPTY, 2, 1, 2);
+        suite = theirs;
+        reshare(2, List.of(4, 5), List.of(4, 5));
+        awaitAt(2, List.of(4, 5));
+      }
+    }
+    assertThat(share(1)).isEqualTo(before);
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void another_key_of_the_same_name_takes_no_shares_place(Suite wanted) {
+    isSecondKeyRefused(wanted, wanted);
+  }
+
+  /** A floor can be for some schemes only. */
+  @ParameterizedTest
+  @EnumSource
+  void a_key_of_another_scheme_takes_no_shares_place(Suite wanted) {
+    isSecondKeyRefused(wanted, wanted == Suite.ED25519 ? Suite.BIP340 : Suite.ED25519);
+  }
+
+  /** It knows which key others use, and from which epoch on. */
+  @ParameterizedTest
+  @EnumSource
+  void party_that_has_left_comes_back_to_its_own_key_only(Suite wanted) {
+    createKey(wanted);
+    reshare(2, FIRST, List.of(2, 3));
+    awaitAt(2, FIRST);
+    KeyShare left = share(1);
+    createSecondKey(wanted);
+    for (int epoch = 2; epoch <= 3; epoch++) {
+      reshare(2, List.of(4, 5), List.of(4, 5));
+      awaitAt(epoch, List.of(4, 5));
+      assertThat(refusal("alpha", reshare(2, List.of(4, 5), List.of(1, 4, 5))))
+          .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
+    }
+    assertThat(share(1)).isEqualTo(left);
+    reshare(2, List.of(2, 3), FIRST);
+    awaitAt(3, FIRST);
+    signs(ByteString.EMPTY, 2, 1, 3);
+  }
+
+  /** bravo and charlie were put back, and have gone on without alpha: it has no share of theirs. */
+  @ParameterizedTest
+  @EnumSource
+  void party_at_another_session_of_the_epoch_is_repaired(Suite wanted) {
+    createKey(wanted);
+    List<Path> copies = List.of(i.copy("bravo"), i.copy("charlie"));
+    reshare(2, FIRST, FIRST);
+    awaitAt(2, FIRST);
+    i.putBack("bravo", copies.get(0));
+    i.putBack("charlie", copies.get(1));
+    reshare(2, List.of(2, 3), List.of(2, 3, 4));
+    awaitAt(2, List.of(2, 3, 4));
+    assertThat(share(1).keyPublic()).isNotEqualTo(share(2).keyPublic());
+    reshare(2, List.of(2, 3, 4), List.of(1, 2, 3, 4));
+    awaitAt(3, List.of(1, 2, 3, 4));
+    signs(ByteString.EMPTY, 2, 1, 4);
+  }
+
   private static void copyFolder(Path from, Path to) throws IOException {
     Files.createDirectories(to);
     try (Stream<Path> files = Files.list(from)) {

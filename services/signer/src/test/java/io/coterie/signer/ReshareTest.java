@@ -13,6 +13,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.Declined;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -35,6 +36,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * A key goes to other parties, with parties killed at each step: at any time there is one epoch in
@@ -330,6 +333,53 @@ class ReshareTest {
     reshare(2, List.of(1, 2), FIRST);
     awaitAt(2, FIRST, List.of());
     signs(2, 2, 2, 3);
+  }
+
+  /**
+   * delta and echo hold nothing but a share that is not used yet. When those who leave have
+   * destroyed theirs, it is all there is of the key.
+   */
+  @ParameterizedTest
+  @ValueSource(booleans = {false, true})
+  void creation_under_the_name_takes_the_place_of_no_undecided_share(boolean abandoned) {
+    loseReports((_, to) -> to.partyId() >= 4);
+    SessionId session = reshare(2, FIRST, List.of(3, 4, 5));
+    Installation.until("the others switch", () -> areAt(2, List.of(3), List.of(1, 2)));
+    assertThat(share(4).state()).isEqualTo(KeyShare.State.PROVISIONAL);
+    if (abandoned) {
+      // charlie lies: it has told those who leave that it has its share.
+      Member charlie = i.network.roster().byPartyId(3).orElseThrow();
+      for (String party : List.of("delta", "echo")) {
+        i.party(party).driver.onReport(charlie, session, declined(session));
+        Installation.until("abandoned", () -> i.party(party).store.shares().pending(KEY).isEmpty());
+      }
+    }
+    SessionId creation =
+        i.coordinator.give(
+            i.coordinator
+                .keygenOrder(
+                    i.signed(
+                        i.keyIntent(Installation.requestId(), KEY, 2)
+                            .clearParties()
+                            .addAllParties(List.of("delta", "echo"))),
+                    KEY,
+                    2,
+                    4,
+                    5)
+                .build());
+    for (String party : List.of("delta", "echo")) {
+      assertThat(refusal(party, creation)).isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
+    }
+    heal();
+    awaitAt(2, List.of(3, 4, 5), List.of(1, 2));
+    signs(2, 2, 4, 5);
+  }
+
+  private static SessionReport declined(SessionId session) {
+    return SessionReport.newBuilder()
+        .setSessionId(session.bytes())
+        .setDeclined(Declined.getDefaultInstance())
+        .build();
   }
 
   /** Old shares that nobody destroys must be too few to sign. */

@@ -74,6 +74,15 @@ public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
       return keys.stream().anyMatch(glob -> glob.matches(key));
     }
 
+    /**
+     * Whether a reshare of a key of that name keeps to the floors of this requester, whoever asks
+     * for it: it may itself create or reshare that key.
+     */
+    public boolean bounds(String key) {
+      return mayAskFor(key)
+          && (rights.contains(KeyRight.CREATE) || rights.contains(KeyRight.RESHARE));
+    }
+
     @Override
     public boolean equals(Object other) {
       return other instanceof Requester r

@@ -2,6 +2,7 @@ package io.coterie.cli.intent;
 
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
@@ -23,11 +24,11 @@ import picocli.CommandLine.ParameterException;
  * and asks whether it is meant. A command signs an intent of any kind after this alone. No text of
  * an intent begins a line of a terminal whose width is known, or that has 80 columns.
  *
- * <p>Each {@code require} throws a {@link CliException} if the answer is no, and a {@link
- * ParameterException} if nobody can be asked.
+ * <p>Each {@code require} names the requester in whose name it is signed, and throws a {@link
+ * CliException} if the answer is no, and a {@link ParameterException} if nobody can be asked.
  */
 public final class Approval {
-  private static final String HEADING = "to be signed";
+  private static final String HEADING = "to be signed by ";
   private static final Set<String> YES = Set.of("y", "yes");
 
   @Option(
@@ -40,8 +41,8 @@ public final class Approval {
    *
    * @throws CliException also if the payload is not what it claims to be
    */
-  public void require(@Nullable CommandSpec spec, SigningIntent intent) {
-    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
+  public void require(@Nullable CommandSpec spec, String requester, SigningIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 
   /**
@@ -51,34 +52,40 @@ public final class Approval {
    * @param first of them
    * @throws CliException also if the payload is not what it claims to be
    */
-  public void require(@Nullable CommandSpec spec, int count, SigningIntent first) {
-    String heading = HEADING + ", " + count + " times with a payload of its own each; the first";
+  public void require(
+      @Nullable CommandSpec spec, String requester, int count, SigningIntent first) {
+    String heading =
+        heading(requester) + ", " + count + " times with a payload of its own each; the first";
     require(spec, out -> IntentPrinting.show(out, heading, first));
   }
 
   /** Shows an intent to create a key and asks for consent. */
-  public void require(@Nullable CommandSpec spec, KeyIntent intent) {
-    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
+  public void require(@Nullable CommandSpec spec, String requester, KeyIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 
   /** Shows an intent to refresh a key and asks for consent. */
-  public void require(@Nullable CommandSpec spec, RefreshIntent intent) {
-    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
+  public void require(@Nullable CommandSpec spec, String requester, RefreshIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 
   /** Shows an intent to reshare a key and asks for consent. */
-  public void require(@Nullable CommandSpec spec, ReshareIntent intent) {
-    require(spec, out -> IntentPrinting.show(out, HEADING, intent));
+  public void require(@Nullable CommandSpec spec, String requester, ReshareIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 
   /** Shows an intent to cancel a request. */
-  public void require(@Nullable CommandSpec spec, CancelIntent intent) {
-    IntentPrinting.show(Printing.shown(spec), HEADING, intent);
+  public void require(@Nullable CommandSpec spec, String requester, CancelIntent intent) {
+    IntentPrinting.show(Printing.shown(spec), heading(requester), intent);
     // Here NO says that the request is signed, and "nothing was signed" that it is not.
     ask(
         spec,
         ExitCode.UNAVAILABLE,
         "the request was not cancelled, and whether it was signed is not known");
+  }
+
+  private static String heading(String requester) {
+    return HEADING + Output.oneLine(requester);
   }
 
   private void require(@Nullable CommandSpec spec, Consumer<PrintWriter> show) {

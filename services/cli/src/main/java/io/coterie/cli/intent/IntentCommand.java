@@ -94,7 +94,7 @@ public final class IntentCommand {
               + Timestamps.toString(intent.getNotAfter()));
     }
     IntentSigner signer = profile.requesterKey();
-    approval.require(spec, intent);
+    approval.require(spec, profile.requester(), intent);
     SignedIntent signed = signer.sign(intent);
     try {
       Files.write(out, signed.toByteArray());

@@ -94,7 +94,7 @@ public final class KeysCommand {
             .setNotAfter(common.notAfter())
             .build();
     IntentSigner signer = profile.requesterKey();
-    approval.require(spec, intent);
+    approval.require(spec, profile.requester(), intent);
     SignedIntent signed = signer.sign(intent);
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
@@ -202,7 +202,7 @@ public final class KeysCommand {
               .setPurpose(common.purpose())
               .setNotAfter(common.notAfter())
               .build();
-      approval.require(spec, intent);
+      approval.require(spec, profile.requester(), intent);
       SignedIntent signed = signer.sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
       Key answer =
@@ -264,7 +264,7 @@ public final class KeysCommand {
               .setPurpose(common.purpose())
               .setNotAfter(common.notAfter())
               .build();
-      approval.require(spec, intent);
+      approval.require(spec, profile.requester(), intent);
       SignedIntent signed = signer.sign(intent);
       err().println("request id " + intent.getRequestId() + ", epoch " + intent.getEpoch());
       Key answer =

@@ -124,7 +124,7 @@ public final class CancelCommand implements Callable<Integer> {
       CancelIntent cancel = cancel(target, attested);
       String requester = profile.requester();
       target.asked().ifPresent(asked -> requireSame(asked, requester, cancel));
-      approval.require(spec, cancel);
+      approval.require(spec, requester, cancel);
       SignedIntent signed = signer.sign(cancel);
       Signing answer =
           SigningServiceGrpc.newBlockingStub(connection.channel())

@@ -96,6 +96,8 @@ public final class SignCommand implements Callable<Integer> {
   public Integer call() {
     boolean fromFile = isFromFile();
     SignedIntent ready = fromFile ? IntentFile.read(Objects.requireNonNull(intent)) : null;
+    // Nothing is shown or sent that a misspelt option would stop later.
+    Optional<ByteString> meant = Optional.ofNullable(fingerprint).map(Spelling::parseFingerprint);
     SigningIntent asked =
         ready != null
             ? content(ready)
@@ -106,11 +108,9 @@ public final class SignCommand implements Callable<Integer> {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       // On its way while the person reads.
       ListenableFuture<Key> answer = keys.ask(asked.getKey());
-      approval.require(spec, asked);
+      approval.require(spec, ready != null ? signer(ready) : profile.requester(), asked);
       AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
-      if (fingerprint != null) {
-        requireFingerprint(Spelling.parseFingerprint(fingerprint), attested, "signed");
-      }
+      meant.ifPresent(given -> requireFingerprint(given, attested, "signed"));
       SigningIntent named = keys.naming(attested, asked);
       if (reshareEpoch != null) {
         named = named.toBuilder().setReshareEpoch(reshareEpoch).build();
@@ -219,6 +219,14 @@ public final class SignCommand implements Callable<Integer> {
             + " The coordinator's word, which proves nothing: "
             + CliException.said(error),
         refusals);
+  }
+
+  /** The requester in whose name an intent is; the parties verify that it is by that one. */
+  private static String signer(SignedIntent signed) {
+    if (signed.getSignaturesCount() != 1) {
+      throw CliException.local("the intent does not have one signature");
+    }
+    return signed.getSignatures(0).getKeyid();
   }
 
   static SigningIntent content(SignedIntent signed) {

@@ -93,7 +93,7 @@ record CompletedSession(
           place);
       threshold = reshare.threshold();
       parties = reshare.parties();
-      asked.requireFloors(threshold, parties.size());
+      asked.requireHighestFloors(threshold, parties.size(), trust);
     }
 
     int epoch = next.epoch() + 1;

@@ -81,17 +81,34 @@ record TrustedIntent(String place, VerifiedIntent intent, Trust.Requester reques
 
   /** Refuses a key that fewer parties can use, or hold, than the trust file demands. */
   void requireFloors(int threshold, int parties) throws AttestationException {
+    requireFloors(threshold, parties, requester);
+  }
+
+  /**
+   * The same for every requester that could have asked for a reshare of the key or made it: the
+   * parties, of whom one may be honest, kept to the highest floors.
+   */
+  void requireHighestFloors(int threshold, int parties, Trust trust) throws AttestationException {
+    for (Trust.Requester each : trust.requesters()) {
+      if (each.bounds(intent.key())) {
+        requireFloors(threshold, parties, each);
+      }
+    }
+  }
+
+  private void requireFloors(int threshold, int parties, Trust.Requester demanding)
+      throws AttestationException {
     require(
-        threshold >= requester.minThreshold(),
+        threshold >= demanding.minThreshold(),
         AttestationProblem.THRESHOLD_FLOOR,
         place,
-        requester.minThreshold(),
-        requester.name());
+        demanding.minThreshold(),
+        demanding.name());
     require(
-        parties >= requester.minParties(),
+        parties >= demanding.minParties(),
         AttestationProblem.PARTIES_FLOOR,
         place,
-        requester.minParties(),
-        requester.name());
+        demanding.minParties(),
+        demanding.name());
   }
 }

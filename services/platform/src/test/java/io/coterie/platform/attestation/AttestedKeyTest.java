@@ -22,6 +22,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.trust.FormerParty;
+import io.coterie.trust.Glob;
 import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Trust;
@@ -82,6 +83,43 @@ class AttestedKeyTest {
     assertProblem(AttestationProblem.REQUESTER_WITHOUT_RIGHT, changed, trust(others));
     Trust sufficient = trust(EnumSet.of(KeyRight.CREATE, right));
     assertThat(AttestedKey.of(KEY, changed, sufficient)).isEqualTo(believed(changed));
+  }
+
+  /** Of a requester that asks for less, a thief could have the key. */
+  @Test
+  void a_reshare_keeps_to_the_highest_floors_of_the_name() throws Exception {
+    TestSession creation = creation(BIP340);
+    Key created = answer(BIP340, creation);
+    Key reshared = answer(BIP340, creation, reshare(creation, 2, 2, 3, 4));
+    for (KeyRight right : List.of(KeyRight.CREATE, KeyRight.RESHARE)) {
+      Trust threshold = trustWith("keys/hot-*", Set.of(right), 3, 3);
+      assertProblem(AttestationProblem.THRESHOLD_FLOOR, reshared, threshold);
+      assertProblem(
+          AttestationProblem.PARTIES_FLOOR, reshared, trustWith("keys/hot-*", Set.of(right), 2, 4));
+      // A new key is of the requester that asked: its owners may begin with few parties.
+      assertThat(AttestedKey.of(KEY, created, threshold)).isEqualTo(believed(created));
+    }
+    for (Trust others :
+        List.of(
+            trustWith("keys/cold-*", Set.of(KeyRight.values()), 5, 5),
+            trustWith("keys/*", Set.of(KeyRight.REFRESH), 5, 5),
+            trustWith("keys/*", Set.of(), 5, 5))) {
+      assertThat(AttestedKey.of(KEY, reshared, others)).isEqualTo(believed(reshared));
+    }
+  }
+
+  private static Trust trustWith(String keys, Set<KeyRight> rights, int threshold, int parties) {
+    Trust before = trust();
+    List<Trust.Requester> requesters = new ArrayList<>(before.requesters());
+    requesters.add(
+        new Trust.Requester(
+            "another",
+            List.of(TestSession.STRANGER.getPublic().getEncoded()),
+            List.of(new Glob(keys)),
+            rights,
+            threshold,
+            parties));
+    return new Trust(before.roster(), requesters, before.corrupt());
   }
 
   @Test

@@ -20,10 +20,7 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
     implements Operation {
   @Override
   public Beginning begin() throws RefusedException {
-    if (shares
-        .find(plan.key())
-        .filter(share -> share.state() == KeyShare.State.ACTIVE)
-        .isPresent()) {
+    if (!shares.lasting(plan.key()).isEmpty()) {
       throw new RefusedException(RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
     }
     return new Beginning.Claim(plan.id(), ByteString.EMPTY, null, null);

@@ -52,7 +52,8 @@ final class NextEpoch implements Operation {
       if (plan.work() instanceof SessionPlan.Work.Refresh) {
         reshareEpoch = share.reshareEpoch();
       }
-    } else {
+    } else if (plan.work() instanceof SessionPlan.Work.Reshare reshare) {
+      ShareCheck.sameKey(shares.lasting(plan.key()), reshare, plan.protocol().scheme());
       KeyShare held = shares.find(plan.key()).orElse(null);
       if (held != null && held.state() == KeyShare.State.ACTIVE && held.epoch() > plan.epoch()) {
         ShareCheck.against(held, plan);

@@ -73,8 +73,7 @@ public final class TrustedPolicy implements PolicyGate {
   /** A key stands on the highest floor of its name, as in {@link ConfiguredPolicy}. */
   private Optional<String> floorDenial(VerifiedIntent intent, int threshold, int parties) {
     return all.stream()
-        .filter(TrustedPolicy::mayMakeOrReshare)
-        .filter(entry -> entry.mayAskFor(intent.key()))
+        .filter(entry -> entry.bounds(intent.key()))
         .filter(entry -> threshold < entry.minThreshold() || parties < entry.minParties())
         .findFirst()
         .map(
@@ -83,10 +82,6 @@ public final class TrustedPolicy implements PolicyGate {
                         .formatted(entry.name())
                     + " %d parties to use or fewer than %d to hold"
                         .formatted(entry.minThreshold(), entry.minParties()));
-  }
-
-  private static boolean mayMakeOrReshare(Trust.Requester entry) {
-    return entry.rights().contains(KeyRight.CREATE) || entry.rights().contains(KeyRight.RESHARE);
   }
 
   private static Optional<String> denial(Trust.Requester entry, KeyRight right) {

@@ -70,23 +70,55 @@ final class Admission {
     if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
-    VerifiedIntent intent =
-        order.hasSignedIntent() ? admitted(session, order.getSignedIntent()) : null;
+    VerifiedIntent intent;
+    try {
+      intent = order.hasSignedIntent() ? admitted(session, order.getSignedIntent()) : null;
+    } catch (RefusedException forbidden) {
+      Optional<KeyShare> made = madeAllTheSame(session, order, forbidden);
+      if (made.isEmpty()) {
+        throw forbidden;
+      }
+      return made;
+    }
     session.signed = intent != null;
     session.verified = intent != null || asksForPresignatures(order);
     SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
-    session.plan = plan;
-    session.operation = operations.of(plan, session.order, session.coordinator);
-    if (plan.protocol().operation().makesShare()) {
-      Optional<KeyShare> made = madeBefore(plan);
-      if (made.isPresent()) {
-        return made;
-      }
+    planned(session, plan);
+    Optional<KeyShare> made = madeBefore(plan);
+    if (made.isPresent()) {
+      return made;
     }
     check.inTime(order, intent, clock.instant());
     roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
+  }
+
+  private void planned(Session session, SessionPlan plan) {
+    session.plan = plan;
+    session.operation = operations.of(plan, session.order, session.coordinator);
+  }
+
+  /**
+   * The share that a request has made which the policy forbids now: its requester, whose signature
+   * was checked, hears how it ended. Nothing is done for it.
+   */
+  private Optional<KeyShare> madeAllTheSame(
+      Session session, Order order, RefusedException forbidden) {
+    VerifiedIntent intent = forbidden.intent().orElse(null);
+    if (intent == null) {
+      return Optional.empty();
+    }
+    try {
+      SessionPlan plan = check.plan(session.id, order, intent, clock.instant());
+      Optional<KeyShare> made = madeBefore(plan);
+      if (made.isPresent()) {
+        planned(session, plan);
+      }
+      return made;
+    } catch (RefusedException _) {
+      return Optional.empty(); // That it is forbidden is the reason to tell.
+    }
   }
 
   /**
@@ -121,6 +153,9 @@ final class Admission {
 
   /** The share that this very request has made, whatever the time is. */
   private Optional<KeyShare> madeBefore(SessionPlan plan) throws RefusedException {
+    if (!plan.protocol().operation().makesShare()) {
+      return Optional.empty();
+    }
     for (Optional<KeyShare> share : List.of(shares.pending(plan.key()), shares.find(plan.key()))) {
       if (share.isPresent() && madeForThis(plan.asked(), share.get())) {
         return share;

@@ -99,6 +99,11 @@ public record KeyShare(
     return sealed.isEmpty();
   }
 
+  /** Whether it is a share of a key of that scheme, public key and chain code. */
+  public boolean isOf(Scheme other, KeyPublic data) {
+    return scheme == other && KeyFingerprint.of(keyPublic).equals(KeyFingerprint.of(data));
+  }
+
   /** The session that made it. */
   public SessionId session() {
     return origin.session();

@@ -41,6 +41,13 @@ public interface KeyShareStore {
   /** The provisional share of a key, beside an active one or alone. */
   Optional<KeyShare> pending(String key);
 
+  /**
+   * The shares of a name that none of another key may take the place of: the active one, and those
+   * of a later epoch than the first that can still become active. Others may have destroyed theirs
+   * of the epoch before. A first share is no loss: its key is not used before all have theirs.
+   */
+  List<KeyShare> lasting(String key);
+
   /** All shares that can still become active: the provisional ones and those abandoned. */
   List<KeyShare> undecided();
 
@@ -58,9 +65,9 @@ public interface KeyShareStore {
   Set<Integer> decliners(String key);
 
   /**
-   * Stores a new share as provisional, in place of another provisional share of the key.
+   * Stores a new share as provisional, in place of another first share of the key.
    *
-   * @return false, and nothing stored, if the key has an active share
+   * @return false, and nothing stored, if there is one of {@link #lasting}
    */
   CompletionStage<Boolean> storeProvisional(KeyShare share, AuditEvent completed);
 
@@ -70,8 +77,9 @@ public interface KeyShareStore {
    *
    * @param dealt whether this party's share of the epoch before went into it
    * @return false, and nothing stored, if the key has an active or provisional share of that epoch
-   *     or a later one, if the share that was dealt with is not the active one any more, or if the
-   *     session was declined, or if one of {@link #decliners} is a party of it
+   *     or a later one, if one of {@link #lasting} is of another key, if the share that was dealt
+   *     with is not the active one any more, or if the session was declined, or if one of {@link
+   *     #decliners} is a party of it
    */
   CompletionStage<Boolean> storeNext(KeyShare share, boolean dealt, AuditEvent completed);
 
@@ -99,8 +107,8 @@ public interface KeyShareStore {
    * used at all stays so.
    *
    * @param proof kept with the share
-   * @return false, and nothing changed, if the share is no longer there or the key has an active
-   *     share of a later epoch, or of the same that was stored after it
+   * @return false, and nothing changed, if the share is no longer there or the name has an active
+   *     share of another key, of a later epoch, or of the same that was stored after it
    */
   CompletionStage<Boolean> activate(KeyShare share, Certificate proof, AuditEvent activated);
 

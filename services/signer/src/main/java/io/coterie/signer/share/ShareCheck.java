@@ -3,6 +3,7 @@ package io.coterie.signer.share;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
@@ -60,6 +61,22 @@ public final class ShareCheck {
         plan.protocol().operation() != Protocol.Operation.REFRESH
             || plan.parties().size() == share.parties().size(),
         "new shares are for all parties of the key");
+  }
+
+  /**
+   * Compares a reshare in which this party only receives with all that it holds under the name: the
+   * coordinator and the requester may mean another key, and what is received takes the place of
+   * what is held. The rest is for the dealers to judge, of whom one is honest if the key is the
+   * same. So a party that is at another session of the same epoch, or has left, is let in again.
+   */
+  public static void sameKey(List<KeyShare> held, SessionPlan.Work.Reshare reshare, Scheme scheme)
+      throws RefusedException {
+    for (KeyShare share : held) {
+      RefusedException.unless(
+          share.isOf(scheme, reshare.current()),
+          RefusalReason.REFUSAL_REASON_KEY_EXISTS,
+          "this party holds another key of the same name");
+    }
   }
 
   /** Refuses what this party remembers never to do again. */

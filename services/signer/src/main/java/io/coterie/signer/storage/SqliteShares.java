@@ -48,8 +48,10 @@ final class SqliteShares implements KeyShareStore {
   private static final String SELECT_SHARE =
       "SELECT " + SHARE_COLUMNS + ", certificate FROM key_share";
 
-  private static final String COUNT_ACTIVE =
-      "SELECT count(*) FROM key_share WHERE key = ? AND state = 'ACTIVE'";
+  private static final String SELECT_LASTING =
+      SELECT_SHARE
+          + " WHERE key = ? AND (state = 'ACTIVE' OR epoch > 1 AND state IN ('PROVISIONAL',"
+          + " 'ABANDONED'))";
 
   private static final String COUNT_OTHERS =
       "SELECT count(*) FROM key_share"
@@ -164,6 +166,11 @@ final class SqliteShares implements KeyShareStore {
   }
 
   @Override
+  public List<KeyShare> lasting(String key) {
+    return file.read(db -> shares(db, SELECT_LASTING, key));
+  }
+
+  @Override
   public List<KeyShare> undecided() {
     return file.read(
         db ->
@@ -217,7 +224,7 @@ final class SqliteShares implements KeyShareStore {
     return file.writer()
         .submit(
             db -> {
-              if (db.count(COUNT_ACTIVE, share.key()) > 0) {
+              if (!shares(db, SELECT_LASTING, share.key()).isEmpty()) {
                 return false;
               }
               db.update(
@@ -266,13 +273,13 @@ final class SqliteShares implements KeyShareStore {
                               share.key(),
                               share.epoch())
                           == 0
+                      && areOfOneKey(shares(db, SELECT_LASTING, share.key()), share)
                       && (!dealt || hasActive(db, share.key(), share.epoch() - 1))
                       && !isDeclined(db, share.session())
                       && mayFollow(decliners(db, share.key()), share);
               if (wanted) {
                 // This party has missed the end of that epoch: it deals with its active share or
-                // with
-                // none.
+                // with none.
                 db.update(
                     "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE"
                         + " 'SUPERSEDED' END WHERE key = ? AND state = 'PROVISIONAL'",
@@ -282,6 +289,10 @@ final class SqliteShares implements KeyShareStore {
               }
               return wanted;
             });
+  }
+
+  private static boolean areOfOneKey(List<KeyShare> held, KeyShare share) {
+    return held.stream().allMatch(other -> other.isOf(share.scheme(), share.keyPublic()));
   }
 
   private static boolean mayFollow(Set<Integer> decliners, KeyShare share) {
@@ -346,13 +357,14 @@ final class SqliteShares implements KeyShareStore {
             db -> {
               boolean wanted =
                   db.count(
-                          "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
-                              + " ('PROVISIONAL', 'ABANDONED') AND NOT EXISTS (SELECT 1 FROM"
-                              + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
-                              + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
-                              + " used.stored_number > own.stored_number)))",
-                          session)
-                      == 1;
+                              "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
+                                  + " ('PROVISIONAL', 'ABANDONED') AND NOT EXISTS (SELECT 1 FROM"
+                                  + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
+                                  + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
+                                  + " used.stored_number > own.stored_number)))",
+                              session)
+                          == 1
+                      && areOfOneKey(active(db, share.key()), share);
               if (wanted) {
                 // Every party of the new epoch has its share of it, so no party can ever need the
                 // older ones. A share that was stored after this one may still have a certificate,
@@ -444,6 +456,10 @@ final class SqliteShares implements KeyShareStore {
   public void housekeep() {
     exclusions.retry();
     operator.run();
+  }
+
+  private static List<KeyShare> active(Database db, String key) throws SQLException {
+    return shares(db, SELECT_SHARE + " WHERE key = ? AND state = 'ACTIVE'", key);
   }
 
   /** All active shares, by key. */

@@ -26,6 +26,7 @@ import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
@@ -50,6 +51,43 @@ class RefusalReceiptsTest extends SessionFixture {
       }
       return intent;
     };
+  }
+
+  /** A floor was raised since: its requester must hear all the same how the request ended. */
+  @Test
+  void what_a_request_has_made_is_told_although_the_policy_forbids_it_now() {
+    String request = RequestId.next();
+    Order.Builder order = keygen(request);
+    SessionId made = give(order);
+    awaitEnvelope(made);
+    bravoPlays(made);
+    awaitReport(made);
+    awaitEnded("bls_keygen completed none");
+    denial = "a key of this name needs at least 3 parties to sign, not 1";
+    net.sent.clear();
+    give(again(order));
+    Sent told = awaitSent("the stored report", m -> m.getReport().hasCompleted());
+    assertThat(told.message().getReport().getSessionId()).isEqualTo(made.bytes());
+    assertThat(told.to()).contains(coordinator);
+
+    net.sent.clear();
+    assertThat(awaitRefusal(give(keygen(request))))
+        .as("another intent of the id")
+        .isEqualTo(FORBIDDEN);
+    assertThat(awaitRefusal(give(keygen(RequestId.next())))).isEqualTo(FORBIDDEN);
+    stranger = true;
+    assertThat(awaitRefusal(give(again(order))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_BAD_INTENT_SIGNATURE);
+    assertThat(net.sent).noneMatch(sent -> sent.message().getReport().hasCompleted());
+  }
+
+  private static final RefusalReason FORBIDDEN = RefusalReason.REFUSAL_REASON_FORBIDDEN;
+
+  private static Order.Builder again(Order.Builder order) {
+    return order
+        .clone()
+        .setCoordinatorNonce(
+            ByteString.copyFromUtf8(UUID.randomUUID().toString().substring(0, 32)));
   }
 
   private void hold() {

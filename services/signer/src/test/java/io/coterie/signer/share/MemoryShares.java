@@ -73,6 +73,14 @@ public class MemoryShares implements KeyShareStore {
   }
 
   @Override
+  public synchronized List<KeyShare> lasting(String key) {
+    return stored.stream()
+        .filter(share -> share.key().equals(key))
+        .filter(share -> share.state() == KeyShare.State.ACTIVE || share.epoch() > 1)
+        .toList();
+  }
+
+  @Override
   public synchronized List<KeyShare> undecided() {
     return stored.stream().filter(share -> share.state() != KeyShare.State.ACTIVE).toList();
   }
@@ -104,7 +112,7 @@ public class MemoryShares implements KeyShareStore {
   }
 
   private synchronized boolean store(KeyShare share) {
-    if (active(share.key()).isPresent()) {
+    if (!lasting(share.key()).isEmpty()) {
       return false;
     }
     stored.removeIf(is(KeyShare.State.PROVISIONAL, share.key()));
@@ -121,6 +129,7 @@ public class MemoryShares implements KeyShareStore {
                             && USED.contains(other.state())
                             && other.epoch() >= share.epoch())
                 .isEmpty()
+            && areOfOneKey(lasting(share.key()), share)
             && (!dealt
                 || active(share.key()).filter(a -> a.epoch() == share.epoch() - 1).isPresent())
             && !declined.contains(share.session());
@@ -137,6 +146,10 @@ public class MemoryShares implements KeyShareStore {
       stored.add(share);
     }
     return CompletableFuture.completedFuture(wanted);
+  }
+
+  private static boolean areOfOneKey(List<KeyShare> held, KeyShare share) {
+    return held.stream().allMatch(other -> other.isOf(share.scheme(), share.keyPublic()));
   }
 
   private void replace(KeyShare older, KeyShare newer) {
@@ -168,7 +181,9 @@ public class MemoryShares implements KeyShareStore {
     KeyShare own =
         ofSession(share.session()).filter(s -> s.state() != KeyShare.State.ACTIVE).orElse(null);
     boolean wanted =
-        own != null && active(own.key()).filter(used -> !isBefore(used, own)).isEmpty();
+        own != null
+            && active(own.key()).filter(used -> !isBefore(used, own)).isEmpty()
+            && areOfOneKey(active(own.key()).stream().toList(), share);
     if (wanted) {
       stored.removeIf(
           other ->

@@ -36,6 +36,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -487,6 +488,70 @@ class StoreContractTest {
       assertThat(activated(1, 1)).as("once").isFalse();
       assertThat(activated(2, 1)).as("not stored").isFalse();
       assertThat(shares.find(KEY)).contains(share(1, 1).activated(PROOF));
+    }
+
+    @Test
+    void share_of_another_key_of_the_name_takes_the_place_of_none_that_is_or_may_be_used() {
+      active();
+      for (KeyShare other : others(2, 2)) {
+        assertThat(get(shares.storeNext(other, false, event()))).as(other.toString()).isFalse();
+      }
+      assertThat(shares.undecided()).isEmpty();
+      assertThat(shares.find(KEY)).contains(share(1, 1).activated(PROOF));
+      assertThat(next(3, 2)).isTrue();
+      for (KeyShare other : others(3, 2)) {
+        assertThat(get(shares.activate(other, PROOF, event()))).as(other.toString()).isFalse();
+      }
+      assertThat(activated(3, 2)).isTrue();
+    }
+
+    /** All there is of a key is with parties that do not know yet that all have stored theirs. */
+    @Test
+    void share_of_a_later_epoch_that_is_undecided_gives_way_to_no_other_key() {
+      assertThat(get(shares.storeNext(share(1, 2), false, event()))).isTrue();
+      for (boolean abandoned : new boolean[] {false, true}) {
+        if (abandoned) {
+          assertThat(abandoned(1, 2)).isTrue();
+        }
+        assertThat(first(2)).isFalse();
+        for (KeyShare other : others(3, 3)) {
+          assertThat(get(shares.storeNext(other, false, event()))).as(other.toString()).isFalse();
+        }
+        assertThat(shares.undecided()).hasSize(1);
+      }
+      assertThat(activated(1, 2)).isTrue();
+    }
+
+    /** A key that was created is not used before all its parties use it. */
+    @Test
+    void first_share_that_is_undecided_gives_way_to_another_key() {
+      assertThat(first(1)).isTrue();
+      KeyShare other = others(2, 2).getFirst();
+      assertThat(get(shares.storeNext(other, false, event()))).isTrue();
+      assertThat(shares.undecided()).containsExactly(other);
+    }
+
+    /** With another scheme, another public key, and another chain code. */
+    private static List<KeyShare> others(int session, int epoch) {
+      ByteString bytes = bytes32(1);
+      return List.of(
+          share(KEY, Scheme.SCHEME_BIP340_SECP256K1, session, epoch),
+          ofKey(share(session, epoch), key -> key.setPublicKey(bytes)),
+          ofKey(share(session, epoch), key -> key.setChainCode(bytes)));
+    }
+
+    private static KeyShare ofKey(KeyShare share, UnaryOperator<KeyPublic.Builder> change) {
+      return new KeyShare(
+          share.key(),
+          share.epoch(),
+          share.scheme(),
+          share.state(),
+          share.parties(),
+          share.members(),
+          change.apply(share.keyPublic().toBuilder()).build(),
+          share.sealed(),
+          share.origin(),
+          null);
     }
 
     @Test
