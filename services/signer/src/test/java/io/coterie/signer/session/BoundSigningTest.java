@@ -38,9 +38,9 @@ abstract class BoundSigningTest extends SessionFixture {
     Installation.until("three messages", () -> net.sent.size() == 3);
     assertThat(net.sent.stream().map(Sent::to))
         .containsExactly(List.of(bravo), List.of(bravo), List.of(bravo, coordinator));
-    assertThat(watch.moves).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
     envelope(session, "round 3".getBytes(StandardCharsets.UTF_8));
     awaitEnded("ecdsa_sign completed none");
+    assertThat(watch.moves).filteredOn(t -> t.event() == Event.LAST_SENT).hasSize(1);
     SessionConfig config = core.configs.element();
     assertThat(config.getDerivationPathList()).containsExactly(44, 7);
     assertThat(config.getPayload()).isEqualTo(DIGEST);
