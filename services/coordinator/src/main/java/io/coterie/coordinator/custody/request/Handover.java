@@ -3,7 +3,9 @@ package io.coterie.coordinator.custody.request;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import java.time.Duration;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -59,6 +61,12 @@ public final class Handover {
 
   /** Whether it has taken up the work of an earlier process of its name. */
   private boolean resumed;
+
+  /**
+   * The work of which a look had no answer: it may have made requests this replica's, so the next
+   * look takes up this replica's too.
+   */
+  private final Set<Work> due = new HashSet<>();
 
   private boolean unseen;
   private long seenNanos;
@@ -182,13 +190,23 @@ public final class Handover {
     seenNanos = now;
   }
 
-  private void takeOver(boolean own) {
+  private void takeOver(boolean resuming) {
+    StoreUnavailableException unanswered = null;
     for (Work requests : work) {
-      int taken = requests.takeOver(own);
-      // A replica that resumes its own work after a restart takes nothing over.
-      if (!own) {
-        metrics.takenOver(requests.metricLabel(), taken);
+      boolean own = due.remove(requests) || resuming;
+      try {
+        int taken = requests.takeOver(own);
+        // A replica that resumes its own work after a restart takes nothing over.
+        if (!own) {
+          metrics.takenOver(requests.metricLabel(), taken);
+        }
+      } catch (StoreUnavailableException e) {
+        due.add(requests);
+        unanswered = e;
       }
+    }
+    if (unanswered != null) {
+      throw unanswered;
     }
   }
 }

@@ -23,6 +23,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -43,6 +44,7 @@ public final class Signings implements Handover.Work {
   private static final Duration AWAITED = Duration.ofSeconds(5);
 
   private final SigningWatchers watchers = new SigningWatchers();
+  private final ToTakeUp toTakeUp = new ToTakeUp();
   private final Kind kind = new Kind();
   private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
   private final SigningStore store;
@@ -154,23 +156,57 @@ public final class Signings implements Handover.Work {
     List<UUID> taken = store.takeAll(own);
     if (!taken.isEmpty()) {
       log.info("this replica takes up {} pending signings", taken.size());
-      threads.execute(() -> takeUp(taken));
+      if (toTakeUp.add(taken)) {
+        threads.execute(this::takeUp);
+      }
     }
     return taken.size();
   }
 
   /** One after the other: a signing that waits here takes no memory but its id. */
-  private void takeUp(List<UUID> ids) {
+  private void takeUp() {
     try {
-      for (UUID id : ids) {
+      for (UUID id = toTakeUp.next(); id != null; id = toTakeUp.next()) {
         Pace pace = Pace.ofLooks(stopping, time);
         while (requests.running() >= limits.maxRuns() / 2 && !stopping.hasBegun()) {
           pace.pause();
         }
-        requests.takeUp(() -> store.take(id));
+        takeUp(id);
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    }
+  }
+
+  private void takeUp(UUID id) throws InterruptedException {
+    try {
+      requests.takeUp(() -> store.take(id));
+    } catch (RuntimeException e) {
+      // The others are taken up all the same.
+      log.error("signing {} cannot be taken up", id, e);
+    }
+  }
+
+  /** Signings that wait to be taken up, by one thread. Thread-safe. */
+  private static final class ToTakeUp {
+    private final LinkedHashSet<UUID> ids = new LinkedHashSet<>();
+    private boolean begun;
+
+    /** Adds signings; true if a thread is to begin with them. */
+    synchronized boolean add(List<UUID> more) {
+      ids.addAll(more);
+      boolean begins = !begun;
+      begun = true;
+      return begins;
+    }
+
+    /** The next one; null if there is none, and the thread ends. */
+    synchronized @Nullable UUID next() {
+      if (ids.isEmpty()) {
+        begun = false;
+        return null;
+      }
+      return ids.removeFirst();
     }
   }
 
