@@ -1,8 +1,10 @@
 package io.coterie.coordinator;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.coterie.coordinator.MemoryStores.Replica;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -47,6 +49,23 @@ class LockedRowsTest {
       look.commit();
     }
     assertThat(mine.get()).isTrue();
+  }
+
+  /** Else such a question would keep a connection for as long as the row is locked. */
+  @Test
+  void nobody_waits_long_for_a_locked_request() throws Exception {
+    here.presence().seen();
+    SigningRecord signing = StoreContractTest.signing();
+    here.signings().claimOnce(signing);
+    try (Connection look = postgres.getConnection();
+        Statement statement = look.createStatement()) {
+      look.setAutoCommit(false);
+      statement.executeUpdate("update signings set worker = 'here'");
+      assertThatThrownBy(() -> here.signings().take(signing.id()))
+          .isInstanceOf(StoreUnavailableException.class);
+      look.rollback();
+    }
+    assertThat(here.signings().take(signing.id())).isPresent();
   }
 
   @Test

@@ -21,7 +21,8 @@ public record Worker(String name, Duration goneAfter) {
   /**
    * Makes a row that has not ended this replica's work, if it is free. It waits for a statement
    * that has the row locked: work in progress asks so whether it still has the row, and a row that
-   * is skipped would look like another replica's. Takes the parameters of {@link #bindTake}.
+   * is skipped would look like another replica's. {@link Sql#taking} bounds the wait. Takes the
+   * parameters of {@link #bindTake}.
    *
    * @param table with the columns {@code id}, {@code state} (1: not ended) and {@code worker}
    * @param returning columns of the row

@@ -43,10 +43,12 @@ import org.slf4j.LoggerFactory;
 public final class KeyRenewals implements Handover.Work {
   private static final Logger log = LoggerFactory.getLogger(KeyRenewals.class);
 
-  /** The first may come before the database has done what it did not answer. */
-  private static final int OWN_LOOKS = 2;
+  /**
+   * One may have begun before, and one comes before the database has done what it did not answer.
+   */
+  private static final int OWN_LOOKS = 3;
 
-  /** In how many looks this replica's renewals are taken up too: one may be reopened. */
+  /** In how many answered looks this replica's renewals are taken up too: one may be reopened. */
   private final AtomicInteger ownLooks = new AtomicInteger();
 
   private final Kind kind = new Kind();
@@ -176,8 +178,9 @@ public final class KeyRenewals implements Handover.Work {
 
   @Override
   public int takeOver(boolean own) {
-    boolean reopened = ownLooks.getAndUpdate(left -> Math.max(0, left - 1)) > 0;
+    boolean reopened = ownLooks.get() > 0;
     List<Renewal> taken = store.takeAll(own || reopened);
+    ownLooks.updateAndGet(left -> Math.max(0, left - 1));
     for (Renewal renewal : taken) {
       if (requests.resume(renewal, true)) {
         log.info("this replica takes up the {} of key {}", label(renewal), renewal.key());

@@ -66,7 +66,6 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
 
   private final LeftAlone left;
-  private final int most;
   private final FairPlaces places;
   private final RequestKind<Q, V, R> kind;
   private final Services services;
@@ -79,11 +78,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    */
   public Requests(RequestKind<Q, V, R> kind, Services services, int most) {
     this.kind = kind;
-    this.most = most;
     this.places = new FairPlaces(most);
     this.services = services;
     this.stopping = services.stopping();
-    this.left = new LeftAlone(services.threads(), stopping, services.time(), this::look);
+    this.left = new LeftAlone(most, services.threads(), stopping, services.time(), this::look);
   }
 
   /**
@@ -188,10 +186,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @throws CustodyException OVERLOADED or REQUESTER_OVERLOADED
    */
   public void requirePlace(Q prepared) {
-    if (!places.isEnough() || left.size() >= most) {
+    if (!places.isEnough() || !left.isEnough()) {
       throw refused(prepared, ErrorReason.OVERLOADED);
     }
-    if (!places.isWithin(prepared.requester())) {
+    if (!places.isWithin(prepared.requester()) || !left.isWithin(prepared.requester())) {
       throw refused(prepared, ErrorReason.REQUESTER_OVERLOADED);
     }
   }
@@ -217,12 +215,15 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       return new RequestKind.Claim<>(requireSameIntent(intent, stored), false);
     }
     RequestKind.Claim<Q> claim;
+    left.claiming(intent.requester());
     try {
       claim = kind.store(prepared);
     } catch (StoreUnavailableException e) {
       // It may be stored all the same, as this replica's work.
-      left.add(Run.Key.of(intent), LeftAlone.LOOKS);
+      left.add(Run.Key.of(intent));
       throw e;
+    } finally {
+      left.claimed(intent.requester());
     }
     requireSameIntent(intent, claim.request());
     return claim;
@@ -281,20 +282,17 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /** Goes on with a request that the database left alone, if it is this replica's. */
-  private void look(Run.Key key, int looks) {
+  private LeftAlone.Found look(Run.Key key) {
     try {
       Optional<Q> stored = kind.find(key.requester(), key.requestId());
       if (stored.isEmpty()) {
-        if (looks > 1) {
-          left.add(key, looks - 1);
-        }
-      } else if (Run.Key.of(stored.get()).equals(key) && !resume(stored.get(), true)) {
-        // Who waits or works here now may yet leave it.
-        left.add(key, looks);
+        return LeftAlone.Found.NOTHING_YET;
       }
+      boolean othersWait = Run.Key.of(stored.get()).equals(key) && !resume(stored.get(), true);
+      return othersWait ? LeftAlone.Found.NOTHING_YET : LeftAlone.Found.ALL;
     } catch (StoreUnavailableException e) {
       log.warn("cannot see whether a {} is stored: {}", kind.name(), e.getMessage());
-      left.add(key, looks);
+      return LeftAlone.Found.NO_ANSWER;
     }
   }
 
@@ -318,7 +316,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
               } catch (StoreUnavailableException e) {
                 log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
                 run.fail(e);
-                left.add(Run.Key.of(request), LeftAlone.LOOKS);
+                left.add(Run.Key.of(request));
               } catch (RuntimeException e) {
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
@@ -424,29 +422,21 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     return Optional.empty();
   }
 
+  /** Begins the work on a request if it is this replica's, as soon as the database says so. */
   private void takeUp(Q request) {
+    Pace pace = new Pace(stopping, services.time());
     try {
-      takeUp(() -> kind.take(request));
+      while (!stopping.hasBegun()) {
+        try {
+          kind.take(request).ifPresent(taken -> resume(taken, true));
+          return;
+        } catch (StoreUnavailableException e) {
+          log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
+        }
+        pace.pause();
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    }
-  }
-
-  /**
-   * Begins the work on a request if it is this replica's, as soon as the database says so.
-   *
-   * @param take makes it this replica's work: {@link RequestKind#take}
-   */
-  public void takeUp(Supplier<Optional<Q>> take) throws InterruptedException {
-    Pace pace = new Pace(stopping, services.time());
-    while (!stopping.hasBegun()) {
-      try {
-        take.get().ifPresent(request -> resume(request, true));
-        return;
-      } catch (StoreUnavailableException e) {
-        log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
-      }
-      pace.pause();
     }
   }
 
@@ -466,8 +456,8 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /**
-   * Stores or reads the end of a request, however long the database takes to come back: the end
-   * must not be lost.
+   * Stores or reads, however long the database takes to come back, the end of a request or what its
+   * work goes on with: neither the end nor what the work has learned must be lost.
    *
    * @throws StoreUnavailableException if this replica stops first
    */
@@ -480,7 +470,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         if (stopping.hasBegun()) {
           throw e;
         }
-        log.warn("the end of a {} waits for the database: {}", kind.name(), e.getMessage());
+        log.warn("a {} waits for the database: {}", kind.name(), e.getMessage());
         pace.pause();
       }
     }

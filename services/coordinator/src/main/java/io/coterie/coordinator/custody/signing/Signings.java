@@ -12,6 +12,7 @@ import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
@@ -165,26 +166,41 @@ public final class Signings implements Handover.Work {
 
   /** One after the other: a signing that waits here takes no memory but its id. */
   private void takeUp() {
+    UUID id = null;
     try {
-      for (UUID id = toTakeUp.next(); id != null; id = toTakeUp.next()) {
+      Pace answers = new Pace(stopping, time);
+      for (id = toTakeUp.next(); id != null && !stopping.hasBegun(); id = toTakeUp.next()) {
         Pace pace = Pace.ofLooks(stopping, time);
         while (requests.running() >= limits.maxRuns() / 2 && !stopping.hasBegun()) {
           pace.pause();
         }
-        takeUp(id);
+        if (takeUp(id)) {
+          answers = new Pace(stopping, time);
+        } else {
+          toTakeUp.putBack(id);
+          answers.pause();
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      if (id != null) {
+        toTakeUp.stopped();
+      }
     }
   }
 
-  private void takeUp(UUID id) throws InterruptedException {
+  /** False if the database did not answer. The others are taken up all the same. */
+  private boolean takeUp(UUID id) {
     try {
-      requests.takeUp(() -> store.take(id));
+      store.take(id).ifPresent(request -> requests.resume(request, true));
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work signing {} is: {}", id, e.getMessage());
+      return false;
     } catch (RuntimeException e) {
-      // The others are taken up all the same.
       log.error("signing {} cannot be taken up", id, e);
     }
+    return true;
   }
 
   /** Signings that wait to be taken up, by one thread. Thread-safe. */
@@ -198,6 +214,16 @@ public final class Signings implements Handover.Work {
       boolean begins = !begun;
       begun = true;
       return begins;
+    }
+
+    /** The database did not answer about one: its turn is after all others. */
+    synchronized void putBack(UUID id) {
+      ids.add(id);
+    }
+
+    /** The thread ends before there is none. */
+    synchronized void stopped() {
+      begun = false;
     }
 
     /** The next one; null if there is none, and the thread ends. */
@@ -376,6 +402,16 @@ public final class Signings implements Handover.Work {
     @Override
     public boolean isMine() {
       return requests.isMine(record);
+    }
+
+    @Override
+    public void persistently(Runnable access) throws InterruptedException {
+      boolean _ =
+          requests.persistently(
+              () -> {
+                access.run();
+                return true;
+              });
     }
 
     @Override

@@ -31,8 +31,10 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -47,7 +49,26 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
   private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
 
   /** Requests that are worked on at once. */
-  private static final int MOST = 2;
+  private static final int MOST = 8;
+
+  /** Of these, the most that one requester may have. */
+  private static final int MOST_OF_ONE = 7;
+
+  /** The pauses before looks. */
+  private static final Set<Duration> LOOKS =
+      Set.of(
+          Duration.ofSeconds(1),
+          Duration.ofSeconds(2),
+          Duration.ofSeconds(4),
+          Duration.ofSeconds(8));
+
+  private final List<Long> paused = new CopyOnWriteArrayList<>();
+
+  /** Looks that fail in another way. */
+  private final AtomicInteger broken = new AtomicInteger();
+
+  /** Another replica works on all requests. */
+  private volatile boolean others;
 
   /** Pauses are that much shorter here. */
   private static final int FASTER = 20;
@@ -89,7 +110,8 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
 
     @Override
     public boolean await(CompletableFuture<?> event, long nanos) throws InterruptedException {
-      if (nanos == Duration.ofSeconds(1).toNanos()) {
+      if (LOOKS.contains(Duration.ofNanos(nanos))) {
+        paused.add(nanos);
         CompletableFuture<Object> go = CompletableFuture.anyOf(pauses, stopping.event());
         boolean _ = ReplicaTime.ofMachine().await(go, Duration.ofMinutes(1).toNanos());
         return ReplicaTime.ofMachine().await(event, nanos / FASTER);
@@ -140,12 +162,15 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
 
   @Override
   public Optional<SigningRecord> find(String requester, String requestId) {
+    if (broken.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+      throw new IllegalStateException("as told");
+    }
     return stores.signings().find(SigningRecord.idOf(requester, requestId));
   }
 
   @Override
   public Optional<SigningRecord> take(SigningRecord request) {
-    return stores.signings().take(request.id());
+    return others ? Optional.empty() : stores.signings().take(request.id());
   }
 
   @Override
@@ -175,6 +200,10 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
   }
 
   private VerifiedIntent.Signing intent() {
+    return intent("wallet");
+  }
+
+  private VerifiedIntent.Signing intent(String requester) {
     String id = RequestId.next();
     SigningIntent intent =
         SigningIntent.newBuilder()
@@ -185,7 +214,7 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
             .build();
     VerifiedIntent.Signing verified =
         new VerifiedIntent.Signing(
-            "wallet",
+            requester,
             ByteString.copyFromUtf8(id),
             SignedIntent.newBuilder().setPayload(ByteString.copyFromUtf8(id)).build(),
             intent);
@@ -203,7 +232,10 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
   }
 
   private Optional<Signing.State> state(VerifiedIntent.Signing intent) {
-    return find(intent.requester(), intent.requestId()).map(SigningRecord::state);
+    return stores
+        .signings()
+        .find(SigningRecord.idOf(intent.requester(), intent.requestId()))
+        .map(SigningRecord::state);
   }
 
   private void isSigned(VerifiedIntent.Signing intent) {
@@ -261,20 +293,61 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
     assertThat(works).hasValue(1);
   }
 
+  private void isRefused(VerifiedIntent.Signing intent, ErrorReason reason) {
+    assertThatThrownBy(() -> ask(intent))
+        .isInstanceOfSatisfying(
+            CustodyException.class, e -> assertThat(e.reason()).isEqualTo(reason));
+  }
+
   @Test
-  void no_more_requests_are_left_alone_than_may_be_worked_on() {
+  void no_requester_has_all_places_of_requests_that_are_left_alone() throws Exception {
     CompletableFuture<Void> go = new CompletableFuture<>();
     pauses = go;
-    away.set(MOST);
-    for (int i = 0; i < MOST; i++) {
-      isUnanswered(intent());
+    away.set(MOST_OF_ONE);
+    for (int i = 0; i < MOST_OF_ONE; i++) {
+      isUnanswered(intent("greedy"));
     }
-    VerifiedIntent.Signing more = intent();
-    assertThatThrownBy(() -> ask(more))
-        .isInstanceOfSatisfying(
-            CustodyException.class, e -> assertThat(e.reason()).isEqualTo(ErrorReason.OVERLOADED));
+    isRefused(intent("greedy"), ErrorReason.REQUESTER_OVERLOADED);
+    assertThat(ask(intent("modest")).state()).isEqualTo(Signing.State.SIGNED);
+    away.set(1);
+    isUnanswered(intent("modest"));
+    VerifiedIntent.Signing more = intent("third");
+    isRefused(more, ErrorReason.OVERLOADED);
     go.complete(null);
     Awaitility.await().ignoreExceptions().until(() -> ask(more) != null);
+  }
+
+  /** It is stored, and while a caller waits for another replica's work, it is not looked for on. */
+  @Test
+  void a_request_that_another_replica_works_on_is_looked_for_ever_more_rarely_and_not_for_ever() {
+    CompletableFuture<Void> go = new CompletableFuture<>();
+    pauses = go;
+    VerifiedIntent.Signing intent = intent();
+    unanswered.set(1);
+    isUnanswered(intent);
+    others = true;
+    threads.execute(() -> assertThatThrownBy(() -> ask(intent)).isInstanceOf(Exception.class));
+    Awaitility.await().until(() -> requests.running() == 1);
+    go.complete(null);
+    List<Long> seconds = List.of(1L, 2L, 4L, 8L, 8L);
+    Awaitility.await().until(() -> paused.size() == seconds.size());
+    assertThat(paused).isEqualTo(seconds.stream().map(s -> s * 1_000_000_000L).toList());
+    // All places are free again.
+    pauses = new CompletableFuture<>();
+    away.set(MOST);
+    for (int i = 0; i < MOST_OF_ONE; i++) {
+      Awaitility.await().untilAsserted(() -> isUnanswered(intent("greedy")));
+    }
+    Awaitility.await().untilAsserted(() -> isUnanswered(intent("modest")));
+  }
+
+  @Test
+  void a_look_that_fails_is_not_the_last() {
+    VerifiedIntent.Signing intent = intent();
+    unanswered.set(1);
+    broken.set(2);
+    isUnanswered(intent);
+    isSigned(intent);
   }
 
   @Test
