@@ -99,6 +99,11 @@ impl NamedIssuers {
         (distinct && fits && named).then_some(issuers)
     }
 
+    /// The key that an issuer signs with.
+    pub(crate) fn identity(&self, party: PartyId) -> Option<&EvidencePublicKey> {
+        self.identities.get(&party)
+    }
+
     /// [D4.1] the issuing key is that of the group, was made for it, and is shared among these issuers.
     fn check(&self, group: &GroupPublic, issuers: &Issuers) -> Result<(), AttestationError> {
         if !issuers.parties().iter().eq(self.identities.keys().copied()) {

@@ -155,6 +155,7 @@ fn an_applicant_becomes_a_member() {
             let run = ticket.begin_ordered(&installation.group, &part, &order).unwrap();
             store.records.store(&ticket);
             assert_eq!(run.member(), own.member());
+            assert!(run.identity() == Some(person.identity.public()) && run.identity() == own.identity());
             inputs.push((*issuer, installation.issuer_input(party(*issuer), run)));
         }
         inputs.push((ABOVE, JoinInput::Member { terms: installation.terms(own), secret }));
