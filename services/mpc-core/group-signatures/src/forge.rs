@@ -10,7 +10,7 @@ use crate::group::{GroupPublic, IssuingKey};
 use crate::group_id::GroupId;
 use crate::member::{MemberKey, complete};
 use crate::opener::{AttestedKey, OpenerKey, Openers};
-use crate::registration::{Attempt, Register, RunOrder, TICKET_BYTES, Ticket};
+use crate::registration::{Attempt, Ordered, Register, RunOrder, TICKET_BYTES, Ticket};
 
 /// The key of another group, said to be one of this.
 pub fn claim(mut key: MemberKey, group: &GroupPublic) -> MemberKey {
@@ -27,7 +27,7 @@ pub fn admit(key: &IssuingKey, group: &GroupPublic, secret: &Secret<Scalar>) -> 
 
 /// A run of the join that nobody has counted.
 pub fn attempt(group: &GroupPublic, ticket: [u8; TICKET_BYTES], number: u8, member: G1) -> Attempt {
-    Attempt { group: *group.digest(), ticket, number, member, session: None }
+    Attempt { group: *group.digest(), ticket, number, member, order: None }
 }
 
 /// An order of a run by an identity that does not count.
@@ -40,9 +40,9 @@ pub fn order(
     RunOrder::sign(group.digest(), ticket, run, identity)
 }
 
-/// An uncounted run, as if the ticket's identity had ordered it for a session.
-pub fn ordered(mut attempt: Attempt, session: [u8; 32]) -> Attempt {
-    attempt.session = Some(session);
+/// An uncounted run, as if this identity, the ticket's, had ordered it for a session.
+pub fn ordered(mut attempt: Attempt, session: [u8; 32], identity: &EvidencePublicKey) -> Attempt {
+    attempt.order = Some(Ordered { session, identity: *identity.as_bytes() });
     attempt
 }
 

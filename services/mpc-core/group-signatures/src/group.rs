@@ -140,6 +140,11 @@ impl GroupPublic {
         &self.opener.key
     }
 
+    /// The same with name, epoch and the openers' signatures.
+    pub fn opener_attested(&self) -> &AttestedKey {
+        &self.opener
+    }
+
     /// Hash of everything but the proof and the openers' signatures.
     pub fn digest(&self) -> &[u8; 32] {
         &self.digest

@@ -188,8 +188,14 @@ pub struct Attempt {
     pub(crate) ticket: [u8; TICKET_BYTES],
     pub(crate) number: u8,
     pub(crate) member: G1,
-    /// The session that the ticket's identity has ordered it for.
-    pub(crate) session: Option<[u8; 32]>,
+    pub(crate) order: Option<Ordered>,
+}
+
+/// What the ticket's identity has signed when it ordered a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ordered {
+    pub(crate) session: [u8; 32],
+    pub(crate) identity: [u8; EVIDENCE_KEY_BYTES],
 }
 
 fn proof_transcript(group: &[u8; 32], ticket: &[u8; TICKET_BYTES]) -> Transcript {
@@ -353,7 +359,7 @@ impl Candidate {
         }
         self.attempts = number;
         let attempt =
-            Attempt { group: self.group, ticket: self.ticket, number, member: self.point(), session: None };
+            Attempt { group: self.group, ticket: self.ticket, number, member: self.point(), order: None };
         Ok((attempt, Secret::new(self.secret.expose().copy())))
     }
 
@@ -399,7 +405,12 @@ impl Attempt {
 
     /// The session that the ticket's identity has ordered the run for, where several issuers count.
     pub fn session(&self) -> Option<&[u8; 32]> {
-        self.session.as_ref()
+        self.order.as_ref().map(|order| &order.session)
+    }
+
+    /// The identity that has ordered it. The member signs its messages with this key.
+    pub fn identity(&self) -> Option<EvidencePublicKey> {
+        self.order.as_ref().and_then(|order| EvidencePublicKey::from_bytes(&order.identity))
     }
 
     /// The payload of the join: hash of group, ticket, number, member's point and the digests of what else both sides
@@ -410,8 +421,9 @@ impl Attempt {
         transcript.append("ticket", &self.ticket);
         transcript.append_u64("attempt", u64::from(self.number));
         transcript.append("member", &self.member.to_compressed());
-        if let Some(session) = &self.session {
+        if let Some(Ordered { session, identity }) = &self.order {
             transcript.append("session", session);
+            transcript.append("identity", identity);
         }
         transcript.append_list("parameters", parameters.iter());
         transcript.digest()

@@ -119,7 +119,11 @@ impl Issuing {
         let terms = || JoinTerms {
             group: Arc::clone(&self.group),
             issuers: Arc::clone(&self.issuers),
-            attempt: ordered(attempt(&self.group, [1; 32], 1, point), [2; 32]),
+            attempt: ordered(
+                attempt(&self.group, [1; 32], 1, point),
+                [2; 32],
+                &EvidenceKey::from_seed(&Secret::new([3; 32])).public(),
+            ),
         };
         let payload = terms().payload();
         let member = PartyId::new(MEMBER).unwrap();

@@ -102,6 +102,11 @@ impl Issuers {
         &self.public_key
     }
 
+    /// The name of the key: [`key_id`] of what the openers of its group have signed.
+    pub(crate) fn name(&self) -> &str {
+        &self.key_id
+    }
+
     /// How many issuers it takes.
     pub fn threshold(&self) -> Threshold {
         self.threshold
@@ -144,7 +149,7 @@ impl Issuers {
 
     /// [D2] whether the points are shares of the key for the threshold, and for no smaller one. A member gets them from
     /// one issuer and checks them against g1^{sk_m} of the group.
-    fn consistent(&self) -> bool {
+    pub(crate) fn consistent(&self) -> bool {
         let parties: Vec<PartyId> = self.parties().iter().collect();
         let Some((first, others)) = parties.split_at_checked(self.threshold.get()) else { return false };
         let Some((_, fixed)) = first.split_last() else { return false };

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod attest;
 pub mod join;
 pub mod key;
 pub mod multiply;
@@ -13,6 +14,7 @@ pub mod publish;
 pub mod tags;
 pub mod ticket;
 
+pub use attest::{AttestationError, AttestedGroup, MAX_INSTALLATION_BYTES, NamedIssuers};
 pub use join::{Join, JoinInput, JoinOutput, JoinTerms};
 pub use key::{IssuerShare, Issuers, Keygen, Refresh, key_id};
 pub use publish::{Publish, PublishInput};

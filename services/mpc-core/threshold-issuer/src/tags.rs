@@ -14,6 +14,8 @@ pub const PADS: Tag = Tag::new("coterie/threshold-issuer/pads/1");
 pub const NONCE_COMMITMENT: Tag = Tag::new("coterie/threshold-issuer/nonce-commitment/1");
 /// Publication: everything that the issuers have opened.
 pub const OPENINGS: Tag = Tag::new("coterie/threshold-issuer/openings/1");
+/// Publication: an issuer's signature of the group and of who shares its key.
+pub const ATTESTATION: Tag = Tag::new("coterie/threshold-issuer/attestation/1");
 /// Registration: the element from which the issuers' part of a member's secret follows.
 pub const PART: Tag = Tag::new("coterie/threshold-issuer/part/1");
 /// Registration: an issuer's share of it.
@@ -43,13 +45,14 @@ pub const SAMPLE_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/sample-ran
 pub const ANSWER_RANDOMNESS: Tag = Tag::new("coterie/threshold-issuer/answer-randomness/1");
 
 /// All of the above.
-pub const ALL: [Tag; 19] = [
+pub const ALL: [Tag; 20] = [
     GADGET,
     MULTIPLICATION,
     MULTIPLICATION_CHECK,
     PADS,
     NONCE_COMMITMENT,
     OPENINGS,
+    ATTESTATION,
     PART,
     PART_PROOF,
     PART_SCALAR,

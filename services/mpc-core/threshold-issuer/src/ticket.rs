@@ -1,4 +1,5 @@
-//! Registration with several issuers: each binds a ticket to one application, and all of them to one member's point.
+//! Registration with several issuers: each binds a ticket and its identity to one application, and all of them to one
+//! member's point.
 //! Steps are cited as [U1] (`docs/protocols/wbb.md`).
 //!
 //! The issuers' part b of a member's secret follows from H^{sk_m}, where H is a hash to G1 of group, ticket, identity
@@ -94,10 +95,12 @@ impl From<RegistrationError> for RegisterError {
 pub trait Reservations {
     /// The reservation of a ticket.
     fn reservation(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Reservation>;
+    /// Whether a ticket of this identity is reserved.
+    fn has_identity(&self, identity: &EvidencePublicKey) -> bool;
 }
 
-/// An issuer's record that a ticket is for one application, to be stored durably before anything is answered. The
-/// member's point follows from it.
+/// An issuer's record that a ticket and its identity are for one application, to be stored durably before anything is
+/// answered. The member's point follows from it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Reservation {
     group: [u8; 32],
@@ -142,7 +145,8 @@ impl Asked<'_> {
 }
 
 impl Reservation {
-    /// [U1] binds a ticket to its first application: the same one gets the same answer ever after, another one none.
+    /// [U1] binds a ticket and its identity to the first application: the same one gets the same answer ever after,
+    /// another one none, and neither does another ticket of the identity.
     pub fn make(
         group: &GroupPublic,
         invitation: &Invitation,
@@ -162,7 +166,8 @@ impl Reservation {
         if register.ticket(ticket).is_some() {
             return Err(RegistrationError::TicketBound);
         }
-        if register.has_identity(identity) {
+        // Not only a member's: two tickets that different issuers register first would make two members.
+        if register.has_identity(identity) || reservations.has_identity(identity) {
             return Err(RegistrationError::IdentityTaken);
         }
         if register.members() >= MAX_MEMBERS {
@@ -228,6 +233,11 @@ impl Reservation {
     /// The ticket's name.
     pub fn name(&self) -> &[u8; TICKET_BYTES] {
         &self.ticket
+    }
+
+    /// The bytes of the identity that the ticket is for.
+    pub fn identity(&self) -> &[u8; EVIDENCE_KEY_BYTES] {
+        &self.identity
     }
 
     /// Group, ticket, identity, application.

@@ -4,7 +4,7 @@ use engine::wire::{Reader, Writer};
 use engine::{EvidenceKey, SIGNATURE_BYTES, Secret, Transcript};
 use primitives::bls12_381::Scalar;
 
-use super::{Attempt, Candidate, Invitation, RegistrationError, TICKET_BYTES};
+use super::{Attempt, Candidate, Invitation, Ordered, RegistrationError, TICKET_BYTES};
 use crate::group::GroupPublic;
 use crate::opener::signed_statement;
 use crate::tags;
@@ -81,7 +81,7 @@ impl Candidate {
         identity: &EvidenceKey,
     ) -> Result<(RunOrder, Attempt, Secret<Scalar>), RegistrationError> {
         let (mut attempt, secret) = self.begin_attempt(number)?;
-        attempt.session = Some(session);
+        attempt.order = Some(Ordered { session, identity: *identity.public().as_bytes() });
         let order = RunOrder::sign(&self.group, &self.ticket, (number, session), identity);
         Ok((order, attempt, secret))
     }

@@ -5,7 +5,7 @@ use engine::{EVIDENCE_KEY_BYTES, EvidencePublicKey, SIGNATURE_BYTES};
 use primitives::bls12_381::{G1, G1_COMPRESSED_BYTES, SCALAR_BYTES};
 
 use super::{
-    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, Registrar,
+    Acceptance, Answer, Application, Attempt, Invitation, MAX_ATTEMPTS, MAX_MEMBERS, Ordered, Registrar,
     RegistrationError, RunOrder, TICKET_BYTES,
 };
 use crate::group::GroupPublic;
@@ -118,14 +118,15 @@ impl Ticket {
         if !order.is_by(group, &Invitation { ticket: self.ticket, identity }) {
             return Err(RegistrationError::Identity);
         }
-        self.count(group, registrar, (order.number(), Some(*order.session())))
+        let ordered = Ordered { session: *order.session(), identity: self.identity };
+        self.count(group, registrar, (order.number(), Some(ordered)))
     }
 
     fn count(
         &mut self,
         group: &GroupPublic,
         registrar: &dyn Registrar,
-        (number, session): (u8, Option<[u8; 32]>),
+        (number, order): (u8, Option<Ordered>),
     ) -> Result<Attempt, RegistrationError> {
         self.check(group, registrar)?;
         let acceptance = self.acceptance().ok_or(RegistrationError::NotAccepted)?;
@@ -137,7 +138,7 @@ impl Ticket {
         }
         self.attempts = number;
         let member = self.member()?;
-        Ok(Attempt { group: *group.digest(), ticket: self.ticket, number, member, session })
+        Ok(Attempt { group: *group.digest(), ticket: self.ticket, number, member, order })
     }
 
     fn check(&self, group: &GroupPublic, registrar: &dyn Registrar) -> Result<(), RegistrationError> {

@@ -3,10 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use engine::{PartyId, PartySet, Secret, SessionContext, SetupError};
+use engine::{
+    PartyId, PartySet, RosterEntry, Secret, SessionContext, SessionId, SessionSettings, SetupError,
+};
 use group_signatures::{Attempt, GroupPublic, MemberKey};
 use primitives::bls12_381::{G1, Scalar};
 
+use crate::attest::NamedIssuers;
 use crate::key::{IssuerShare, Issuers};
 
 /// The terms that all sides start from.
@@ -82,6 +85,39 @@ impl JoinTerms {
         self.attempt.terms(&[&self.issuers.hash()])
     }
 
+    /// [T0] the session of the join, as `me` starts it: the one that the identity has ordered, among these issuers, with
+    /// their configured keys. The member, under a number that is none of the issuers', signs with the identity's key,
+    /// so nobody else takes its place.
+    pub fn settings(
+        &self,
+        me: PartyId,
+        member: PartyId,
+        chosen: &PartySet,
+        named: &NamedIssuers,
+    ) -> Result<SessionSettings, SetupError> {
+        let (Some(session), Some(identity)) = (self.attempt.session(), self.attempt.identity()) else {
+            return Err(SetupError::PayloadInvalid);
+        };
+        if named.identity(member).is_some() {
+            return Err(SetupError::PartyCount);
+        }
+        let mut roster = vec![RosterEntry { id: member, evidence_key: Some(identity) }];
+        for issuer in chosen.iter() {
+            let key = named.identity(issuer).ok_or(SetupError::SigningSetNotOfKey)?;
+            roster.push(RosterEntry { id: issuer, evidence_key: Some(key.clone()) });
+        }
+        roster.sort_by_key(|entry| entry.id);
+        Ok(SessionSettings {
+            session_id: SessionId::new(*session),
+            me: Some(me),
+            roster,
+            threshold: self.issuers.threshold(),
+            key_id: self.group.name().to_owned(),
+            epoch: self.group.epoch(),
+            payload: self.payload().to_vec(),
+        })
+    }
+
     fn check(&self, ctx: &SessionContext) -> Result<Places, SetupError> {
         let Self { group, issuers, attempt } = self;
         let same = ctx.key_id() == group.name()
@@ -98,8 +134,8 @@ impl JoinTerms {
         let (Some(member), None) = (others.next(), others.next()) else { return Err(SetupError::PartyCount) };
         let chosen: PartySet = ctx.parties().iter().filter(|party| *party != member).collect();
         let weights = issuers.weights(&chosen).ok_or(SetupError::SigningSetTooSmall)?;
-        // A run that the ticket's identity has ordered. The payload has the session of the order, and the caller sees
-        // to it that this is the session that runs.
+        // A run that the ticket's identity has ordered. The engine shows neither the session's id nor its keys here:
+        // `JoinTerms::settings` makes a session that has those of the order.
         if attempt.session().is_none() || ctx.payload() != self.payload() {
             return Err(SetupError::PayloadInvalid);
         }

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
 use engine::session::Session;
-use engine::{EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use engine::{
+    EvidenceKey, EvidencePublicKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold,
+};
 use group_signatures::forge::{Custody, attempt, ordered};
 use group_signatures::{Attempt, AttestedKey, GroupDraft, GroupPublic, MemberKey};
 use primitives::bls12_381::{G1, G2, Scalar};
@@ -36,6 +38,11 @@ pub fn evidence_key(party: PartyId) -> EvidenceKey {
     let mut seed = [7; 32];
     seed[..2].copy_from_slice(&party.get().to_be_bytes());
     EvidenceKey::from_seed(&Secret::new(seed))
+}
+
+/// The ticket's identity: the key of a member with the number [`ABOVE`].
+pub fn identity() -> EvidencePublicKey {
+    evidence_key(party(ABOVE)).public()
 }
 
 pub fn duplicate(secret: &Secret<Scalar>) -> Secret<Scalar> {
@@ -111,7 +118,7 @@ impl Installation {
     }
 
     pub fn attempt(&self, secret: &Secret<Scalar>) -> Attempt {
-        ordered(attempt(&self.group, TICKET, 1, G1::mul_generator(secret)), SESSION)
+        ordered(attempt(&self.group, TICKET, 1, G1::mul_generator(secret)), SESSION, &identity())
     }
 
     pub fn issuer_input(&self, issuer: PartyId, attempt: Attempt) -> JoinInput {

@@ -1,15 +1,17 @@
 //! Joins that go well, and inputs with which none starts.
 
+use engine::forge::Forged;
 use engine::session::Session;
-use engine::{PartyId, Secret, SetupError};
+use engine::{EvidenceKey, PartyId, PartySet, Secret, SessionId, SetupError, Threshold};
 use group_signatures::forge::{attempt, ordered};
 use group_signatures::{Approval, Attempt, Decision, Request, count};
 use primitives::bls12_381::{G1, Scalar};
-use sim::{Faults, Packet};
-use threshold_issuer::{Join, JoinInput, JoinOutput};
+use sim::{Faults, Packet, World};
+use threshold_issuer::{Join, JoinInput, JoinOutput, JoinTerms, NamedIssuers};
 
 use crate::installation::{
-    ABOVE, BELOW, Installation, SESSION, TICKET, duplicate, evidence_key, key_of, party, rng,
+    ABOVE, BELOW, Installation, Outcomes, SESSION, TICKET, duplicate, evidence_key, identity, key_of, party,
+    rng,
 };
 
 fn secret(seed: u64) -> Secret<Scalar> {
@@ -129,7 +131,7 @@ fn sessions_that_do_not_fit_do_not_start() {
 fn points_without_a_signature_do_not_start() {
     let installation = Installation::usual();
     for point in [G1::identity(), installation.group.issuer().negated()] {
-        let run = || ordered(attempt(&installation.group, TICKET, 1, point), SESSION);
+        let run = || ordered(attempt(&installation.group, TICKET, 1, point), SESSION, &identity());
         let payload = installation.terms(run()).payload();
         let input = installation.issuer_input(party(11), run());
         let refused = refused(11, &[11, 12, ABOVE], input, &payload);
@@ -143,13 +145,13 @@ fn runs_that_nobody_ordered_do_not_start() {
     let installation = Installation::usual();
     let point = G1::mul_generator(&secret(83));
     let unordered = || attempt(&installation.group, TICKET, 1, point);
-    let other = || ordered(unordered(), [1; 32]);
+    let other = || ordered(unordered(), [1; 32], &identity());
     let start = |run: Attempt, payload: Attempt| {
         let payload = installation.terms(payload).payload();
         refused(11, &[11, 12, ABOVE], installation.issuer_input(party(11), run), &payload)
     };
     assert_eq!(start(unordered(), unordered()), Some(SetupError::PayloadInvalid));
-    assert_eq!(start(other(), ordered(unordered(), SESSION)), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(other(), ordered(unordered(), SESSION, &identity())), Some(SetupError::PayloadInvalid));
     assert_eq!(start(other(), other()), None);
 }
 
@@ -170,4 +172,94 @@ fn another_group_does_not_start() {
     let input = JoinInput::Issuer { terms, share: stranger.share(party(11)).into() };
     let refusal = refused(11, &[11, 12, ABOVE], input, &payload);
     assert_eq!(refusal, Some(SetupError::KeyPublicInvalid));
+}
+
+/// The configured issuers of the usual installation.
+fn named() -> NamedIssuers {
+    let issuers = [11, 12, 13].map(|number| (party(number), evidence_key(party(number)).public()));
+    NamedIssuers::new("acme", Threshold::new(2).unwrap(), &issuers).unwrap()
+}
+
+/// The run of a ticket of this identity.
+fn run_of(identity: &EvidenceKey) -> JoinTerms {
+    let installation = Installation::usual();
+    let run = attempt(&installation.group, TICKET, 1, G1::mul_generator(&secret(84)));
+    installation.terms(ordered(run, SESSION, &identity.public()))
+}
+
+/// A join of issuers 11 and 12 in the session that its terms make, for a ticket of the usual identity. Whoever sits in
+/// the member's place has the member's secret, makes its session for the identity `claimed`, and signs with `signing`.
+fn joined_by(claimed: &EvidenceKey, signing: &EvidenceKey) -> Outcomes {
+    let installation = Installation::usual();
+    let identity = evidence_key(party(ABOVE));
+    let issuers: PartySet = [11, 12].map(party).into_iter().collect();
+    let start = |number: u32| {
+        let me = party(number);
+        let (key, terms, input) = if number == ABOVE {
+            let input = JoinInput::Member { terms: run_of(claimed), secret: secret(84) };
+            (EvidenceKey::from_seed(&claimed.seed()), run_of(claimed), input)
+        } else {
+            let share = installation.share(me).into();
+            (evidence_key(me), run_of(&identity), JoinInput::Issuer { terms: run_of(&identity), share })
+        };
+        let settings = terms.settings(me, party(ABOVE), &issuers, &named()).unwrap();
+        let mut rng = rng(u64::from(number));
+        (Some(me), Session::<Join>::start(settings, Some(key), input, &mut rng).unwrap())
+    };
+    let tamper = |mut packet: Packet| {
+        if packet.from == party(ABOVE) {
+            packet.bytes = Forged::open(&packet.bytes).unwrap().encode(signing);
+        }
+        vec![packet]
+    };
+    let faults = Faults { tamper: Some(Box::new(tamper)), ..Faults::default() };
+    World::<Join>::new(84, faults, [11, 12, ABOVE].map(start)).run()
+}
+
+/// A thief that has all secrets of a member but the key of its identity gets nothing, and nobody is blamed for it.
+#[test]
+fn only_the_tickets_identity_takes_the_members_place() {
+    let (identity, thief) = (evidence_key(party(ABOVE)), evidence_key(party(99)));
+    let mut outcomes = joined_by(&identity, &identity);
+    let key = key_of(&mut outcomes, ABOVE).unwrap();
+    assert_eq!(*key.credential(), Installation::usual().credential(&secret(84)));
+    // A session of its own, and messages in the identity's session under the thief's signature.
+    for claimed in [&thief, &identity] {
+        let outcomes = joined_by(claimed, &thief);
+        assert!(outcomes.values().all(|outcome| outcome.done.is_none() && outcome.aborts.is_empty()));
+        for issuer in [11, 12] {
+            let outcome = &outcomes[&Some(party(issuer))];
+            assert!(outcome.rejects.iter().any(|(sender, _)| *sender == party(ABOVE)));
+            assert_eq!(outcome.missing.iter().collect::<Vec<_>>(), [party(ABOVE)]);
+        }
+    }
+}
+
+/// The session is the ordered one, with configured keys; there is none for a stranger or without an order.
+#[test]
+fn a_session_follows_from_its_order() {
+    let installation = Installation::usual();
+    let identity = evidence_key(party(ABOVE));
+    let terms = run_of(&identity);
+    let made = |terms: &JoinTerms, member: u32, issuers: &[u32]| {
+        let issuers: PartySet = issuers.iter().map(|number| party(*number)).collect();
+        terms.settings(party(11), party(member), &issuers, &named())
+    };
+    for (member, expected) in [(ABOVE, [11, 13, ABOVE]), (BELOW, [BELOW, 11, 13])] {
+        let settings = made(&terms, member, &[11, 13]).unwrap();
+        assert!(settings.session_id == SessionId::new(SESSION) && settings.payload == terms.payload());
+        assert_eq!(settings.roster.iter().map(|entry| entry.id).collect::<Vec<_>>(), expected.map(party));
+        for entry in settings.roster {
+            let key =
+                if entry.id == party(member) { identity.public() } else { evidence_key(entry.id).public() };
+            assert!(entry.evidence_key == Some(key));
+        }
+    }
+    assert_eq!(made(&terms, 13, &[11, 12]).err(), Some(SetupError::PartyCount));
+    assert_eq!(made(&terms, ABOVE, &[11, 14]).err(), Some(SetupError::SigningSetNotOfKey));
+    let unordered = attempt(&installation.group, TICKET, 1, G1::mul_generator(&secret(84)));
+    let refused = made(&installation.terms(unordered), ABOVE, &[11, 12]).err();
+    assert_eq!(refused, Some(SetupError::PayloadInvalid));
+    // Sides that do not agree whose ticket it is agree on no payload.
+    assert_ne!(terms.payload(), run_of(&evidence_key(party(99))).payload());
 }

@@ -20,7 +20,9 @@ use threshold_issuer::{
     IssuerShare, Issuers, JoinInput, JoinTerms, Keygen, Publish, PublishInput, Refresh, key_id,
 };
 
-use crate::installation::{ABOVE, Installation, duplicate, evidence_key, key_of, party, rng, settings};
+use crate::installation::{
+    ABOVE, Installation, duplicate, evidence_key, identity, key_of, party, rng, settings,
+};
 
 fn parties(numbers: &[u32]) -> Vec<PartyId> {
     numbers.iter().map(|number| party(*number)).collect()
@@ -135,7 +137,7 @@ fn joins(group: &Arc<GroupPublic>, shares: &[IssuerShare], chosen: &[u32], sessi
     let terms = || JoinTerms {
         group: Arc::clone(group),
         issuers: Arc::clone(&issuers),
-        attempt: ordered(attempt(group, [1; 32], 1, G1::mul_generator(&own)), [2; 32]),
+        attempt: ordered(attempt(group, [1; 32], 1, G1::mul_generator(&own)), [2; 32], &identity()),
     };
     let payload = terms().payload();
     let mut inputs: Vec<(PartyId, JoinInput)> = shares

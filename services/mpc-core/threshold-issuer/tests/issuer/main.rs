@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod attestation;
 mod drops;
 mod images;
 mod installation;

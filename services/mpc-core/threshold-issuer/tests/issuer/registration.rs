@@ -1,6 +1,6 @@
 //! Registration with several issuers: one ticket, one application, one member, at every issuer.
 
-use engine::{EvidenceKey, PartyId, Secret};
+use engine::{EvidenceKey, EvidencePublicKey, PartyId, Secret};
 use group_signatures::forge::{Records, order};
 use group_signatures::{
     Acceptance, Answer, Applicant, Application, Candidate, Invitation, MAX_ATTEMPTS, MAX_MEMBERS,
@@ -22,6 +22,10 @@ struct Shelf(Vec<Reservation>);
 impl Reservations for Shelf {
     fn reservation(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Reservation> {
         self.0.iter().find(|reservation| reservation.name() == ticket).cloned()
+    }
+
+    fn has_identity(&self, identity: &EvidencePublicKey) -> bool {
+        self.0.iter().any(|reservation| reservation.identity() == identity.as_bytes())
     }
 }
 
@@ -151,6 +155,7 @@ fn an_applicant_becomes_a_member() {
             let run = ticket.begin_ordered(&installation.group, &part, &order).unwrap();
             store.records.store(&ticket);
             assert_eq!(run.member(), own.member());
+            assert!(run.identity() == Some(person.identity.public()) && run.identity() == own.identity());
             inputs.push((*issuer, installation.issuer_input(party(*issuer), run)));
         }
         inputs.push((ABOVE, JoinInput::Member { terms: installation.terms(own), secret }));
@@ -431,6 +436,63 @@ fn one_corrupt_issuer_does_not_make_two_members_of_one_ticket() {
     assert_eq!(refused, Some(RegistrationError::TicketBound));
     let refused = honest[0].ask(11, &again.invitation, &again.application).err();
     assert_eq!(refused, Some(RegistrationError::TicketBound));
+}
+
+/// A person whom all issuers have answered for one ticket, and none has registered: a second ticket of the same identity
+/// finds it taken, after a restart too, and the first still gives its member.
+#[test]
+fn an_identity_with_two_tickets_stays_with_the_first() {
+    let person = Person::new(60);
+    let second = Person::with(62, [63; 32], EvidenceKey::from_seed(&person.identity.seed()));
+    let mut stores = stores(&[11, 12, 13]);
+    let before = asked(&person, &mut stores);
+    for restarted in [false, true] {
+        for (issuer, store) in &mut stores {
+            if restarted {
+                let kept =
+                    store.reservations.0.iter().map(|held| Reservation::decode(&held.encode()).unwrap());
+                store.reservations.0 = kept.collect();
+            }
+            let refused = store.ask(*issuer, &second.invitation, &second.application).err();
+            assert_eq!(refused, Some(RegistrationError::IdentityTaken), "issuer {issuer}");
+            assert_eq!(store.reservations.0.len(), 1);
+        }
+    }
+    let (candidate, part) = registered(&person, &mut stores);
+    assert_eq!(part, person.combine(&before).unwrap());
+    for (issuer, store) in &mut stores {
+        let refused = store.ask(*issuer, &second.invitation, &second.application).err();
+        assert_eq!(refused, Some(RegistrationError::IdentityTaken));
+        assert_eq!(store.records.tickets[0].member().unwrap(), candidate.point());
+    }
+    // Somebody else is not held up.
+    registered(&Person::new(65), &mut stores);
+}
+
+/// Issuer 12 and the applicant are corrupt, and 11 and 13 follow the rules. One identity, two tickets: issuer 12 answers
+/// both, and each of the others has heard of one. Both would be members, one in the records of 11 and one in those of
+/// 13, if only members counted as taken.
+#[test]
+fn one_corrupt_issuer_does_not_make_two_members_of_one_identity() {
+    let person = Person::new(66);
+    let again = Person::with(67, [68; 32], EvidenceKey::from_seed(&person.identity.seed()));
+    let mut honest = [Store::default(), Store::default()];
+    let applicants = [(&person, 11, 0), (&again, 13, 1)];
+    for (applicant, issuer, store) in applicants {
+        honest[store].ask(issuer, &applicant.invitation, &applicant.application).unwrap();
+    }
+    for (applicant, issuer, store) in applicants {
+        let (other, number) = if store == 0 { (1, 13) } else { (0, 11) };
+        let refused = honest[other].ask(number, &applicant.invitation, &applicant.application).err();
+        assert_eq!(refused, Some(RegistrationError::IdentityTaken), "issuer {number}");
+        let own = honest[store].ask(issuer, &applicant.invitation, &applicant.application).unwrap();
+        let corrupt = Store::default().ask(12, &applicant.invitation, &applicant.application).unwrap();
+        let shares = [own, corrupt];
+        let (_, acceptance) = applicant.accept(&applicant.combine(&shares).unwrap());
+        let refused = honest[store].register(&applicant.invitation.ticket, &shares, &acceptance).err();
+        assert_eq!(refused, Some(RegisterError::Part(PartError::TooFew(2))));
+        assert!(honest[store].records.tickets.is_empty());
+    }
 }
 
 /// 2 of 4, and nobody corrupt but the applicant: two pairs of issuers that have not met, and three that have.

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.PrintStream;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Optional;
 import java.util.Set;
 import org.springframework.boot.SpringBootConfiguration;
@@ -29,7 +30,7 @@ public class SignerApplication {
       "usage: backup FOLDER >FILE, restore FOLDER <FILE, keys FOLDER, records FOLDER FIRST,"
           + " unfreeze FOLDER KEY,"
           + " hold FOLDER SCOPE REASON, lift FOLDER SCOPE REASON, fence FOLDER TIME REASON,"
-          + " permit-trust FOLDER DIGEST REASON, or --SETTING=VALUE...";
+          + " permit-trust FOLDER DIGEST REASON, forget-key FOLDER KEY FINGERPRINT REASON, or --SETTING=VALUE...";
 
   /**
    * Starts a signer in this process.
@@ -49,8 +50,10 @@ public class SignerApplication {
    * prints the holds that the party has then; see {@link Backup}. {@code keys <data folder>} prints
    * the keys that this party uses, as the party itself has stored them, and what keeps keys from
    * being used here; {@code records <data folder> <number>} prints the audit records from that
-   * number on, with signed intents. The others ask the running signer for something; see {@link
-   * OperatorRequests.Kind}. All end then: with 0, or with 1 and a line that says what is wrong.
+   * number on, with signed intents. {@code forget-key} looks first whether the party holds anything
+   * of the key, and tells what it holds if not. The others ask the running signer for something;
+   * see {@link OperatorRequests.Kind}. All end then: with 0, or with 1 and a line that says what is
+   * wrong.
    */
   public static void main(String[] args) {
     if (args.length == 0 || args[0].startsWith("--")) {
@@ -70,7 +73,9 @@ public class SignerApplication {
   static int command(InputStream in, PrintStream out, PrintStream err, String... args) {
     Optional<OperatorRequests.Kind> request = OperatorRequests.Kind.of(args[0]);
     int arguments =
-        request.map(kind -> kind.hasReason() ? 3 : 2).orElse(args[0].equals("records") ? 2 : 1);
+        request
+            .map(kind -> 1 + kind.words() + (kind.hasReason() ? 1 : 0))
+            .orElse(args[0].equals("records") ? 2 : 1);
     if (args.length != 1 + arguments || request.isEmpty() && !OWN.contains(args[0])) {
       err.println(USAGE);
       return 2;
@@ -79,10 +84,15 @@ public class SignerApplication {
       Path folder = Path.of(args[1]);
       if (request.isPresent()) {
         PartyStore.requireParty(folder);
-        new OperatorRequests(folder)
-            .ask(
-                new OperatorRequests.Request(
-                    request.get(), args[2], arguments == 3 ? args[3] : ""));
+        OperatorRequests.Kind kind = request.get();
+        int reason = 2 + kind.words();
+        String argument = String.join(" ", Arrays.copyOfRange(args, 2, reason));
+        OperatorRequests.Request asked =
+            new OperatorRequests.Request(kind, argument, kind.hasReason() ? args[reason] : "");
+        if (kind == OperatorRequests.Kind.FORGET_KEY) {
+          PartyStore.requireShareOf(folder, argument);
+        }
+        new OperatorRequests(folder).ask(asked);
         return 0;
       }
       switch (args[0]) {

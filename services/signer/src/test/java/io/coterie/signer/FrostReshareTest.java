@@ -4,7 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.audit.AuditEvent;
+import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -17,8 +20,15 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.storage.OperatorRequests;
+import io.coterie.signer.storage.OperatorRequests.Kind;
+import io.coterie.signer.storage.PartyStore;
+import io.coterie.signer.telemetry.SignerMetrics;
 import io.coterie.trust.Member;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -33,6 +43,7 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -462,6 +473,64 @@ class FrostReshareTest {
     reshare(2, List.of(2, 3, 4), List.of(1, 2, 3, 4));
     awaitAt(3, List.of(1, 2, 3, 4));
     signs(ByteString.EMPTY, 2, 1, 4);
+  }
+
+  /** alpha holds something else under the name, which keeps it out of the key for ever. */
+  @Test
+  void party_whose_operator_forgets_its_other_key_of_the_name_takes_its_share() throws Exception {
+    createKey(Suite.ED25519);
+    KeyShare held = share(1);
+    presign(1, 1, 2);
+    createSecondKey(Suite.ED25519);
+    String alpha = folder.resolve("alpha").toString();
+    String right = KeyFingerprint.text(KeyFingerprint.of(held.keyPublic()));
+    String wrong = KeyFingerprint.text(KeyFingerprint.of(share(4).keyPublic()));
+    assertThat(refusal("alpha", reshare(2, List.of(4, 5), List.of(1, 4, 5))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
+
+    assertThat(forget(alpha, wrong)).contains("holds nothing of", right + " (epoch 1 active)");
+    // Whoever leaves the request in the folder himself gets no further.
+    new OperatorRequests(Path.of(alpha))
+        .ask(new OperatorRequests.Request(Kind.FORGET_KEY, KEY + " " + wrong, "by mistake"));
+    Installation.until("it is refused", () -> forgotten().size() == 1);
+    assertThat(share(1)).isEqualTo(held);
+    assertThat(refusal("alpha", reshare(2, List.of(4, 5), List.of(1, 4, 5))))
+        .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
+
+    assertThat(forget(alpha, right)).isEmpty();
+    PartyStore store = i.party("alpha").store;
+    Installation.until("it is gone", () -> store.shares().find(KEY).isEmpty());
+    assertThat(forgotten())
+        .extracting(event -> event.outcome() + ": " + event.fields().get("shares"))
+        .containsExactly("refused: ", "ok: 1 active");
+    assertThat(forgotten().getLast().fields())
+        .containsEntry("key", KEY)
+        .containsEntry("fingerprint", right.replace(" ", ""))
+        .containsEntry("reason", "it was never used");
+    Installation.until(
+        "no presignature of it is kept",
+        () -> i.party("alpha").meters.find(SignerMetrics.PRESIGNATURES_DROPPED).counter() != null);
+    assertThat(share(2).keyPublic()).as("others keep theirs").isEqualTo(held.keyPublic());
+    reshare(2, List.of(4, 5), List.of(1, 4, 5));
+    awaitAt(2, List.of(1, 4, 5));
+    signs(ByteString.EMPTY, 2, 1, 4);
+  }
+
+  /** Gives the text of a refusal. */
+  private static String forget(String party, String fingerprint) {
+    var err = new ByteArrayOutputStream();
+    var print = new PrintStream(err, true, StandardCharsets.UTF_8);
+    String[] words = {"forget-key", party, KEY, fingerprint, "it was never used"};
+    int code = SignerApplication.command(InputStream.nullInputStream(), print, print, words);
+    assertThat(code == 0).isEqualTo(err.size() == 0);
+    return err.toString(StandardCharsets.UTF_8);
+  }
+
+  private List<AuditEvent> forgotten() {
+    return i.party("alpha").store.audit().read(1, 1000).stream()
+        .map(AuditRecord::event)
+        .filter(event -> event.action().equals("key.forget"))
+        .toList();
   }
 
   private static void copyFolder(Path from, Path to) throws IOException {

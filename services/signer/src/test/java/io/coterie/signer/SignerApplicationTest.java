@@ -127,6 +127,7 @@ class SignerApplicationTest {
     refused(2, "usage: ", "key", data);
     refused(2, "usage: ", "hold", data, "keys/hot");
     refused(2, "usage: ", "unfreeze", data, "keys/hot", "why");
+    refused(2, "usage: ", "forget-key", data, "keys/hot", "why");
     refused(1, "is missing: give the data folder of a party", "keys", data);
     refused(1, "is missing: give the data folder of a party", "keys", file + "/x");
     refused(1, "is missing: give the data folder of a party", "unfreeze", data, "keys/hot");
@@ -144,6 +145,8 @@ class SignerApplicationTest {
     assertThat(run("keys", data)).isEqualTo(new Ran(0, "", ""));
     refused(1, "is no time such as", "fence", data, "now", "why");
     refused(1, "is not installation", "hold", data, "hot", "why");
+    String[] forget = {"forget-key", data, "keys/hot", "0123 ".repeat(8).strip(), "why"};
+    refused(1, "holds nothing of keys/hot with the fingerprint 0123 0123", forget);
     refused(1, "the reason is not one line", "lift", data, "keys/hot", "");
     try (Connection raw = DriverManager.getConnection("jdbc:sqlite:" + file);
         var statement = raw.createStatement()) {

@@ -63,6 +63,11 @@ enum Mutant {
   LEAVES_UNSETTLED(OrderChecker.UNSETTLED),
   /** A replica takes over a request although the one that works on it is there. */
   TAKES_OVER_AT_ONCE(OrderChecker.WORKED_TWICE),
+  /**
+   * A replica takes up all of its own requests at each look; and a request that such a look has
+   * locked does not look like its own.
+   */
+  TAKES_UP_ALL(OrderChecker.UNSETTLED),
   /** The end of a request is told before it is stored, and never stored. */
   LOSES_ENDS(RequestChecker.CHANGED),
   /** A party that gives no receipt counts as one that gave one. */

@@ -70,8 +70,9 @@ final class RequestWorld {
     this.checker = new RequestChecker(world);
     this.orders = new OrderChecker(world);
     this.clients = new Clients(world, this);
+    RowLocks locks = new RowLocks();
     for (Member member : members) {
-      ways.put(member, new ReplicaDatabase(world, database, orders, member.name()));
+      ways.put(member, new ReplicaDatabase(world, database, locks, orders, member.name()));
     }
   }
 
@@ -138,9 +139,31 @@ final class RequestWorld {
     }
   }
 
+  /** A replica gets no answer to a statement that is done. */
+  void loseAnswer(Chance own) {
+    Member member = any(own);
+    Objects.requireNonNull(ways.get(member)).loseAnswer(own);
+    world.trace().line(member.name() + " loses an answer of the database");
+  }
+
+  /** Statements of a replica take long, for a while. */
+  void slowDown(Chance own) {
+    Member member = any(own);
+    ReplicaDatabase way = Objects.requireNonNull(ways.get(member));
+    world.trace().line("the database is slow for " + member.name());
+    way.slow(true);
+    world.timeline().in(own.between(SECOND / 2, 6 * SECOND), () -> way.slow(false));
+  }
+
   /** Faults have stopped. */
   void calm() {
-    ways.values().forEach(way -> way.away(false));
+    ways.values()
+        .forEach(
+            way -> {
+              way.away(false);
+              way.slow(false);
+              way.loseNothing();
+            });
     start();
   }
 

@@ -28,6 +28,8 @@ final class WeakenedCoordinator {
               SigningStore.class,
               store,
               Map.of("take", (_, given) -> pending(store, (UUID) given[0])));
+      case TAKES_UP_ALL ->
+          Port.with(SigningStore.class, store, Map.of("takeAll", (_, _) -> store.takeAll(true)));
       case LOSES_ENDS ->
           Port.with(SigningStore.class, store, Map.of("finish", (_, given) -> given[0]));
       default -> store;

@@ -242,6 +242,8 @@ final class World implements SimulatedNetwork.Tap {
     }
     if (setting.has(Plague.DATABASE_AWAY)) {
       again("database", 2 * SECOND, 10 * SECOND, requests()::cutOff);
+      again("answer", SECOND, 6 * SECOND, requests()::loseAnswer);
+      again("slow database", 2 * SECOND, 8 * SECOND, requests()::slowDown);
     }
     if (mutant == Mutant.LOSES_COMMITS) {
       again("lossy disk", SECOND / 10, SECOND, _ -> parties.forEach(SimulatedParty::keepCopy));

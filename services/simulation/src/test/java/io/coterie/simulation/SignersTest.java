@@ -58,6 +58,9 @@ class SignersTest {
             "fault TAKEN_OVER",
             "fault REPLICA_KILLED",
             "fault DATABASE_AWAY",
+            "fault CLAIM_UNANSWERED",
+            "fault ANSWER_LOST",
+            "fault ROWS_LOCKED",
             "answer SIGNED",
             "answer NOT_SIGNED",
             "answer UNKNOWN",
@@ -157,6 +160,16 @@ class SignersTest {
   @Test
   void request_that_comes_after_its_cancellation_has_one_end() {
     assertThat(Simulation.run(20_074, Mutant.NONE, new Coverage(), null).violations()).isEmpty();
+  }
+
+  /** The database is away while a replica works on the request, and no client asks again. */
+  @Test
+  void request_whose_work_stopped_for_the_database_has_an_end() {
+    for (long seed : List.of(312L, 407L)) {
+      assertThat(Simulation.run(seed, Mutant.NONE, new Coverage(), null).violations())
+          .as("seed " + seed)
+          .isEmpty();
+    }
   }
 
   private static void printShrunk(Shrinker.Shrunk shrunk) {

@@ -1,6 +1,5 @@
 package io.coterie.coordinator.config;
 
-import com.zaxxer.hikari.HikariDataSource;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.evidence.EvidenceArchive;
 import io.coterie.coordinator.custody.key.EpochQuestions;
@@ -16,6 +15,7 @@ import io.coterie.coordinator.custody.presignature.PresignatureMaker;
 import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.custody.request.Handover;
 import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.coordinator.custody.request.ReplicaStore;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
@@ -32,7 +32,6 @@ import io.coterie.coordinator.session.Sessions;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcLedgerStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
-import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
@@ -287,14 +286,14 @@ class CustodyConfiguration {
   @Bean
   @DependsOnDatabaseInitialization
   Handover handover(
-      HikariDataSource soonDataSource,
+      ReplicaStore replicas,
       Worker worker,
       KeyCreations creations,
       KeyRenewals renewals,
       Signings signings,
       Requests.Services services) {
     return new Handover(
-        new JdbcReplicaStore(soonDataSource, worker),
+        replicas,
         List.of(creations, renewals, signings),
         worker.goneAfter(),
         services.threads(),

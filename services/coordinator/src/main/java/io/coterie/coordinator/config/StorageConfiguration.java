@@ -5,6 +5,7 @@ import io.coterie.coordinator.custody.evidence.EvidenceArchive;
 import io.coterie.coordinator.storage.JdbcAuditStore;
 import io.coterie.coordinator.storage.JdbcEvidenceStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
+import io.coterie.coordinator.storage.JdbcReplicaStore;
 import io.coterie.coordinator.storage.JdbcSigningStore;
 import io.coterie.coordinator.storage.Worker;
 import io.coterie.coordinator.telemetry.CoordinatorAudit;
@@ -12,6 +13,7 @@ import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.audit.AuditTrail;
 import java.time.Clock;
 import javax.sql.DataSource;
+import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.jdbc.autoconfigure.DataSourceProperties;
 import org.springframework.boot.sql.init.dependency.DependsOnDatabaseInitialization;
 import org.springframework.context.annotation.Bean;
@@ -30,22 +32,29 @@ class StorageConfiguration {
   @Bean
   @Primary
   HikariDataSource durableDataSource(DataSourceProperties database) {
-    return pool(database, "durable", DURABLE_COMMIT);
+    return pool(database, "durable", DURABLE_COMMIT, 16);
   }
 
   /** For what may be lost; never the place to read back from what is durable. */
   @Bean
   HikariDataSource soonDataSource(DataSourceProperties database) {
-    return pool(database, "soon", SOON_COMMIT);
+    return pool(database, "soon", SOON_COMMIT, 16);
   }
 
-  private static HikariDataSource pool(DataSourceProperties database, String name, String options) {
+  /** For the heartbeats alone: a replica that waits for its statements is there all the same. */
+  @Bean
+  HikariDataSource heartbeatDataSource(DataSourceProperties database) {
+    return pool(database, "heartbeat", SOON_COMMIT, 1);
+  }
+
+  private static HikariDataSource pool(
+      DataSourceProperties database, String name, String options, int most) {
     HikariDataSource pool =
         database.initializeDataSourceBuilder().type(HikariDataSource.class).build();
     pool.setPoolName(name);
     pool.addDataSourceProperty("options", options);
-    pool.setMaximumPoolSize(16);
-    pool.setMinimumIdle(4);
+    pool.setMaximumPoolSize(most);
+    pool.setMinimumIdle(Math.min(4, most));
     pool.setConnectionTimeout(5_000);
     // Every statement is sent again and again: prepare it at its first use.
     pool.addDataSourceProperty("prepareThreshold", "1");
@@ -57,6 +66,12 @@ class StorageConfiguration {
   @Bean
   Worker worker(CoordinatorProperties properties) {
     return new Worker(properties.replica(), properties.handover().goneAfter());
+  }
+
+  @Bean
+  JdbcReplicaStore replicaStore(
+      @Qualifier("heartbeatDataSource") DataSource heartbeats, Worker worker) {
+    return new JdbcReplicaStore(heartbeats, worker);
   }
 
   @Bean

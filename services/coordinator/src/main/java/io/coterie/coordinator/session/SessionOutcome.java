@@ -8,6 +8,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.party.v1.RefusalReason;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -95,7 +96,15 @@ public sealed interface SessionOutcome {
       Set<Integer> suspects,
       boolean exclude,
       boolean hopeless)
-      implements SessionOutcome {}
+      implements SessionOutcome {
+
+    /** The culprits and the suspects. */
+    public Set<Integer> blamed() {
+      Set<Integer> blamed = new HashSet<>(culprits);
+      blamed.addAll(suspects);
+      return blamed;
+    }
+  }
 
   /**
    * Parties hold shares, of this session or an earlier one of the same request, and too few of them

@@ -259,7 +259,7 @@ public final class JdbcKeyStore implements KeyStore {
 
   @Override
   public Optional<KeyRecord> take(long id) {
-    return sql.first(TAKE, s -> self.bindTake(s, id), JdbcKeyStore::read);
+    return sql.taking(TAKE, s -> self.bindTake(s, id), JdbcKeyStore::read);
   }
 
   @Override

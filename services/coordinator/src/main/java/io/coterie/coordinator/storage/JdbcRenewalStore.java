@@ -182,7 +182,7 @@ public final class JdbcRenewalStore implements RenewalStore {
 
   @Override
   public Optional<Renewal> take(long id) {
-    return sql.first(TAKE, s -> self.bindTake(s, id), JdbcRenewalStore::read);
+    return sql.taking(TAKE, s -> self.bindTake(s, id), JdbcRenewalStore::read);
   }
 
   @Override

@@ -19,10 +19,11 @@ public final class JdbcReplicaStore implements ReplicaStore {
   /**
    * A store for one replica.
    *
-   * @param soon its commits may be lost when the database crashes: then all replicas are seen again
+   * @param own one connection that waits for no other statement; its commits may be lost when the
+   *     database crashes: then all replicas are seen again
    */
-  public JdbcReplicaStore(DataSource soon, Worker self) {
-    this.sql = new Sql(soon);
+  public JdbcReplicaStore(DataSource own, Worker self) {
+    this.sql = new Sql(own);
     this.self = self;
   }
 

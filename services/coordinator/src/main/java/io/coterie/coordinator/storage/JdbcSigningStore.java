@@ -204,7 +204,7 @@ public final class JdbcSigningStore implements SigningStore {
 
   @Override
   public Optional<SigningRecord> take(UUID id) {
-    return soon.first(TAKE, s -> self.bindTake(s, id), JdbcSigningStore::read);
+    return soon.taking(TAKE, s -> self.bindTake(s, id), JdbcSigningStore::read);
   }
 
   @Override

@@ -28,6 +28,9 @@ final class Sql {
   /** SQLSTATE of PostgreSQL. */
   private static final String UNIQUE_VIOLATION = "23505";
 
+  /** How long a statement waits for a row that another one has locked, if it is {@link #taking}. */
+  private static final String LOCK_WAIT = "set local lock_timeout = '1s'";
+
   /** Classes of SQLSTATE: a value that a type or a constraint does not allow. */
   private static final Set<String> ABOUT_VALUES = Set.of("22", "23");
 
@@ -109,6 +112,20 @@ final class Sql {
   /** The first row that a statement returns. */
   <T> Optional<T> first(String sql, Binder binder, Reader<T> reader) {
     return query(sql, binder, reader).stream().findFirst();
+  }
+
+  /**
+   * The first row that a statement returns which may meet rows that others have locked: after a
+   * second it fails. Else such statements would hold all connections of the pool.
+   */
+  <T> Optional<T> taking(String sql, Binder binder, Reader<T> reader) {
+    return transaction(
+            connection -> {
+              update(connection, LOCK_WAIT, _ -> {});
+              return query(connection, sql, binder, reader);
+            })
+        .stream()
+        .findFirst();
   }
 
   /** Whether a statement failed because a unique index already has the row that it would make. */

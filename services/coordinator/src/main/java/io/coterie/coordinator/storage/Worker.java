@@ -19,8 +19,10 @@ public record Worker(String name, Duration goneAfter) {
   private static final double NANOS = 1e9;
 
   /**
-   * Makes a row that has not ended this replica's work, if it is free. Takes the parameters of
-   * {@link #bindTake}.
+   * Makes a row that has not ended this replica's work, if it is free. It waits for a statement
+   * that has the row locked: work in progress asks so whether it still has the row, and a row that
+   * is skipped would look like another replica's. {@link Sql#taking} bounds the wait. Takes the
+   * parameters of {@link #bindTake}.
    *
    * @param table with the columns {@code id}, {@code state} (1: not ended) and {@code worker}
    * @param returning columns of the row
@@ -32,11 +34,14 @@ public record Worker(String name, Duration goneAfter) {
         + table
         + " where id = ? and state = 1 and "
         + free(table)
-        + " for update skip locked) returning "
+        + " for update) returning "
         + returning;
   }
 
-  /** As {@link #take}, all rows that are free. Takes the parameters of {@link #bindTakeAll}. */
+  /**
+   * The same for all rows that are free and that no statement has locked: nobody waits. Takes the
+   * parameters of {@link #bindTakeAll}.
+   */
   static String takeAll(String table, String returning) {
     return "update "
         + table

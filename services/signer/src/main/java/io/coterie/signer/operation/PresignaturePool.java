@@ -163,9 +163,10 @@ public final class PresignaturePool {
   }
 
   /**
-   * The key has new shares; presignatures from older ones are worthless.
+   * The key has new shares, or none any more; presignatures from older ones are worthless.
    *
-   * @param epoch of the shares; {@link #NO_EPOCH} if the older ones were of the same
+   * @param epoch of the shares; {@link #NO_EPOCH} if the older ones were of the same, or it has
+   *     none
    */
   public void refreshed(String key, int epoch) {
     drop(Drop.REFRESHED, p -> p.key().equals(key) && p.epoch() != epoch);

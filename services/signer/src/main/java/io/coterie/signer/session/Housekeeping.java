@@ -79,6 +79,11 @@ final class Housekeeping implements AutoCloseable {
     this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
     this.outside = pool.lane();
+    shares.onForgotten(
+        key -> {
+          activation.forgotten(key);
+          presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
+        });
     this.ticking = pool.every(TICK, this::tick);
   }
 
@@ -124,5 +129,6 @@ final class Housekeeping implements AutoCloseable {
   @Override
   public void close() {
     ticking.cancel(false);
+    shares.onForgotten(_ -> {});
   }
 }

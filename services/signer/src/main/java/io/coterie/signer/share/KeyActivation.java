@@ -142,6 +142,21 @@ public final class KeyActivation {
         });
   }
 
+  /** Shares of a name are not in the store any more: nothing is said of them, or waited for. */
+  public void forgotten(String key) {
+    lane.execute(() -> dropDestroyed(key));
+  }
+
+  private void dropDestroyed(String key) {
+    candidates
+        .entrySet()
+        .removeIf(
+            e ->
+                e.getValue().own != null
+                    && e.getValue().key.equals(key)
+                    && shares.ofSession(e.getKey()).isEmpty());
+  }
+
   /** A provisional share is on disk: everyone may know. */
   public void stored(KeyShare share) {
     lane.execute(
@@ -483,13 +498,7 @@ public final class KeyActivation {
     if (!Boolean.TRUE.equals(done)) {
       return;
     }
-    candidates
-        .entrySet()
-        .removeIf(
-            e ->
-                e.getValue().own != null
-                    && e.getValue().key.equals(used.key())
-                    && shares.ofSession(e.getKey()).isEmpty());
+    dropDestroyed(used.key());
     log.info(
         used.left()
             ? "this party holds no share of {} any more: others use epoch {}"

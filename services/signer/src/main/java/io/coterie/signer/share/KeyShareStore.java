@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 
 /** Where this party keeps its sealed shares. Reads are fast; writes complete when on disk. */
 public interface KeyShareStore {
@@ -128,6 +129,12 @@ public interface KeyShareStore {
 
   /** Everything that keeps keys from being used here as they might be, by key and party. */
   List<KeyTrouble> troubles();
+
+  /**
+   * Tells a listener, in place of an earlier one, the name of each key of which the operator has
+   * had shares destroyed. What the process still has of those must not be used.
+   */
+  void onForgotten(Consumer<String> listener);
 
   /** Tries again what could not be written, and does what the operator has asked for. */
   void housekeep();

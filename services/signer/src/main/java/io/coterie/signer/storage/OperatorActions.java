@@ -15,6 +15,7 @@ final class OperatorActions {
   private final SqliteExclusions exclusions;
   private final SqliteHolds holds;
   private final AcceptedTrust trust;
+  private final SqliteShares shares;
   private final SqliteAudit.Chain audit;
 
   OperatorActions(
@@ -22,11 +23,13 @@ final class OperatorActions {
       SqliteExclusions exclusions,
       SqliteHolds holds,
       AcceptedTrust trust,
+      SqliteShares shares,
       SqliteAudit.Chain audit) {
     this.file = file;
     this.exclusions = exclusions;
     this.holds = holds;
     this.trust = trust;
+    this.shares = shares;
     this.audit = audit;
   }
 
@@ -44,6 +47,13 @@ final class OperatorActions {
           trust
               .permit(about, request.reason())
               .thenApply(_ -> "trust file " + about + " may follow the present one");
+      case FORGET_KEY -> {
+        KeyToForget key = KeyToForget.parse(about);
+        yield shares
+            .forget(key, request.reason())
+            .thenApply(
+                gone -> gone ? "the shares of " + key + " are gone" : "there are none of " + key);
+      }
       case HOLD ->
           holds.hold(new Hold.Scope(about), request.reason()).thenApply(_ -> about + " is on hold");
       case LIFT ->

@@ -57,6 +57,8 @@ public final class OperatorRequests {
     FENCE("fence", OperatorRequests::time),
     /** A version of the trust file is accepted that does not follow the present one. */
     PERMIT_TRUST("permit-trust", Kind::requireDigest),
+    /** All shares of one key of a name are destroyed, so that another one may have that name. */
+    FORGET_KEY("forget-key", KeyToForget::parse),
     /** Orders are refused. */
     HOLD("hold", Hold.Scope::new),
     /** A hold ends. */
@@ -75,6 +77,11 @@ public final class OperatorRequests {
       return Arrays.stream(values()).filter(kind -> kind.command.equals(command)).findFirst();
     }
 
+    /** Words of the command that are the argument: a key is named with its fingerprint. */
+    public int words() {
+      return this == FORGET_KEY ? 2 : 1;
+    }
+
     /** Whether the operator says why. */
     public boolean hasReason() {
       return this != UNFREEZE;
@@ -91,7 +98,8 @@ public final class OperatorRequests {
   /**
    * A request.
    *
-   * @param argument of the command: a key, a time, a digest or a scope
+   * @param argument of the command: a key, alone or with its fingerprint, a time, a digest or a
+   *     scope
    * @param reason one line; empty for a kind that has none
    */
   public record Request(Kind kind, String argument, String reason) {
@@ -111,6 +119,7 @@ public final class OperatorRequests {
       return switch (kind) {
         case HOLD, LIFT -> "hold of " + argument;
         case UNFREEZE -> "freeze of " + argument;
+        case FORGET_KEY -> "shares of " + argument;
         case FENCE, PERMIT_TRUST -> kind.command;
       };
     }

@@ -67,9 +67,10 @@ public final class PartyStore implements AutoCloseable {
     this.trust = new AcceptedTrust(file, chain);
     this.holds = new SqliteHolds(file, chain, clock, exclusions::freezes);
     OperatorRequests requests = new OperatorRequests(folder);
-    OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, chain);
+    SqliteShares sealed = new SqliteShares(file, exclusions, this::doAsAsked, chain, clock);
+    OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, sealed, chain);
     this.operator = () -> requests.perform(actions::perform);
-    this.shares = new SqliteShares(file, exclusions, operator, chain, clock);
+    this.shares = sealed;
     exclusions.start();
   }
 
@@ -264,6 +265,18 @@ public final class PartyStore implements AutoCloseable {
    */
   public static List<KeyShare> activeShares(Path folder) {
     return reading(folder, SqliteShares::active);
+  }
+
+  /**
+   * Checks that a party holds something of a key that it is to forget. It may be running in another
+   * process.
+   *
+   * @param named as {@link OperatorRequests.Kind#FORGET_KEY} takes it
+   * @throws StoreException if it holds nothing of it; it tells which keys of the name it has
+   */
+  public static void requireShareOf(Path folder, String named) {
+    KeyToForget key = KeyToForget.parse(named);
+    key.requireAmong(reading(folder, key::held));
   }
 
   /**

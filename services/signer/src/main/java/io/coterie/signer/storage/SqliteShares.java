@@ -24,6 +24,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -97,6 +98,8 @@ final class SqliteShares implements KeyShareStore {
 
   /** Counts changes of active shares: a share that was read before one is not kept after it. */
   private long changes;
+
+  private volatile Consumer<String> forgetting = _ -> {};
 
   /**
    * @param operator does what the operator has asked for
@@ -395,6 +398,44 @@ final class SqliteShares implements KeyShareStore {
                 exclusions.forgotten(share.key());
               }
               changed(share.key());
+            });
+  }
+
+  @Override
+  public void onForgotten(Consumer<String> listener) {
+    forgetting = listener;
+  }
+
+  /**
+   * Destroys all shares of a key, and nothing else: exclusions, claims and ended requests stay.
+   *
+   * @param reason of the operator
+   * @return false, and nothing destroyed, if there is none
+   */
+  CompletionStage<Boolean> forget(KeyToForget gone, String reason) {
+    return file.writer()
+        .submitErasing(
+            db -> {
+              List<KeyToForget.Held> deleted = gone.delete(db);
+              audit.append(
+                  db,
+                  AuditEvent.of(
+                      "operator",
+                      "key.forget",
+                      deleted.isEmpty() ? "refused" : "ok",
+                      Map.of(
+                          "key", gone.key(),
+                          "fingerprint", gone.digits(),
+                          "shares", KeyToForget.count(deleted),
+                          "reason", reason)));
+              return !deleted.isEmpty();
+            })
+        .whenComplete(
+            (done, _) -> {
+              changed(gone.key());
+              if (Boolean.TRUE.equals(done)) {
+                forgetting.accept(gone.key());
+              }
             });
   }
 

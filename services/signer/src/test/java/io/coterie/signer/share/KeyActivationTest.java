@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.signer.FakeCore;
 import io.coterie.signer.TestEvidence;
@@ -22,20 +24,17 @@ import org.junit.jupiter.api.Test;
 /** Reports of peers about shares, while nobody looks at them. */
 class KeyActivationTest {
   private static final SessionId SESSION = new SessionId(ByteString.copyFrom(new byte[32]));
+  private static final SessionId OTHER_SESSION = new SessionId(ByteString.fromHex("01".repeat(32)));
 
   private final Member alpha = party("alpha", 1);
   private final Member bravo = party("bravo", 2);
   private final Member charlie = party("charlie", 3);
   private final Queue<Runnable> lane = new ArrayDeque<>();
+  private final MemoryShares shares = new MemoryShares();
+  private Set<Member> reachable = Set.of();
   private final KeyActivation activation =
       new KeyActivation(
-          new Net(),
-          new MemoryShares(),
-          lane::add,
-          new FakeCore().of(1),
-          () -> 0,
-          _ -> {},
-          (_, _) -> {});
+          new Net(), shares, lane::add, new FakeCore().of(1), () -> 0, _ -> {}, (_, _) -> {});
 
   private static Member party(String name, int id) {
     return new Member(
@@ -63,7 +62,7 @@ class KeyActivationTest {
 
     @Override
     public Set<Member> reachable() {
-      return Set.of();
+      return reachable;
     }
 
     @Override
@@ -87,5 +86,39 @@ class KeyActivationTest {
     assertThat(activation.declined(charlie, SESSION)).isTrue();
     lane.forEach(Runnable::run);
     assertThat(activation.declined(bravo, SESSION)).as("they were looked at").isTrue();
+  }
+
+  /** To say that this party has stored it would be a lie now. */
+  @Test
+  void of_a_share_that_its_operator_has_had_destroyed_nothing_is_said() {
+    shares.put(share(SESSION, 2));
+    activation.resume();
+    runAll();
+    shares.put(share(OTHER_SESSION, 1));
+    activation.forgotten("keys/other");
+    activation.forgotten("keys/hot");
+    reachable = Set.of(bravo, charlie);
+    activation.tick(0);
+    runAll();
+  }
+
+  private void runAll() {
+    while (!lane.isEmpty()) {
+      lane.remove().run();
+    }
+  }
+
+  private static KeyShare share(SessionId session, int epoch) {
+    return new KeyShare(
+        "keys/hot",
+        epoch,
+        Scheme.SCHEME_ED25519,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2, 3),
+        List.of(1, 2, 3),
+        KeyPublic.newBuilder().setKeyId("keys/hot").setThreshold(2).setEpoch(epoch).build(),
+        ByteString.copyFromUtf8("sealed"),
+        new KeyShare.Origin(session, "coordinator", "wallet", "request", ByteString.EMPTY),
+        null);
   }
 }

@@ -15,6 +15,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.function.Consumer;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -292,6 +293,9 @@ public class MemoryShares implements KeyShareStore {
   public List<KeyTrouble> troubles() {
     return List.of();
   }
+
+  @Override
+  public void onForgotten(Consumer<String> listener) {}
 
   @Override
   public void housekeep() {}

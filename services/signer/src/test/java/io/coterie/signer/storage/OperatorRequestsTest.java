@@ -8,16 +8,22 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.audit.AuditRecord;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.Installation;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.order.Hold;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.storage.OperatorRequests.Kind;
 import io.coterie.signer.storage.OperatorRequests.Request;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.sql.Connection;
@@ -30,6 +36,7 @@ import java.time.ZoneOffset;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -46,7 +53,7 @@ class OperatorRequestsTest {
   private static final Instant BEGIN = Instant.parse("2026-11-26T08:00:00Z");
 
   private static final Pattern REQUEST =
-      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze)-.*(?<!\\.refused)");
+      Pattern.compile("(hold|lift|fence|permit-trust|unfreeze|forget-key)-.*(?<!\\.refused)");
 
   @TempDir Path folder;
   private PartyStore store;
@@ -248,6 +255,83 @@ class OperatorRequestsTest {
     }
   }
 
+  private static KeyShare share(int session, String publicKey) {
+    return new KeyShare(
+        "keys/hot",
+        1,
+        Scheme.SCHEME_ED25519,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2),
+        List.of(1, 2),
+        KeyPublic.newBuilder()
+            .setKeyId("keys/hot")
+            .setEpoch(1)
+            .setPublicKey(ByteString.copyFromUtf8(publicKey))
+            .build(),
+        ByteString.copyFromUtf8("sealed of " + publicKey),
+        new KeyShare.Origin(id(session), "coordinator", "wallet", "request", id(session).bytes()),
+        null);
+  }
+
+  private static SessionId id(int session) {
+    byte[] bytes = new byte[32];
+    bytes[0] = (byte) session;
+    return new SessionId(ByteString.copyFrom(bytes));
+  }
+
+  private static String named(KeyShare share) {
+    return share.key() + " " + KeyFingerprint.text(KeyFingerprint.of(share.keyPublic()));
+  }
+
+  private boolean isInFile(KeyShare share) throws IOException {
+    boolean found = false;
+    for (String file : List.of(PartyStore.FILE, PartyStore.FILE + "-wal")) {
+      Path path = folder.resolve(file);
+      found |=
+          Files.exists(path)
+              && new String(Files.readAllBytes(path), StandardCharsets.ISO_8859_1)
+                  .contains(share.sealed().toStringUtf8());
+    }
+    return found;
+  }
+
+  /** Nothing that was signed or refused before comes back by it. */
+  @Test
+  void shares_of_the_named_key_are_destroyed_and_nothing_else_of_the_name() throws Exception {
+    assertThat(claim(BEGIN)).isEqualTo(Outcome.CLAIMED);
+    KeyShare older = share(1, "one key");
+    KeyShare newer = share(2, "another key");
+    AuditEvent made = AuditEvent.of("wallet", "session.complete", "ok", Map.of());
+    for (KeyShare share : List.of(older, newer)) {
+      assertThat(store.shares().storeProvisional(share, made).toCompletableFuture().join())
+          .isTrue();
+    }
+    store
+        .shares()
+        .exclude(
+            new KeyShareStore.Exclusion(
+                "keys/hot", Set.of(0, 2), id(9), id(2), 1, ByteString.EMPTY))
+        .toCompletableFuture()
+        .join();
+
+    ask(Kind.FORGET_KEY, named(share(3, "a third key")), "a mistake");
+    assertThat(store.shares().find("keys/hot")).contains(newer);
+    ask(Kind.FORGET_KEY, named(newer), "never used");
+    assertThat(store.shares().find("keys/hot")).isEmpty();
+    assertThat(isInFile(newer)).isFalse();
+    assertThat(isInFile(older)).as("the one before it").isTrue();
+    ask(Kind.FORGET_KEY, named(older), "nor was this");
+    assertThat(isInFile(older)).isFalse();
+    restart();
+    assertThat(store.shares().undecided()).isEmpty();
+    assertThat(store.shares().excluded("keys/hot")).containsExactlyInAnyOrder(0, 2);
+    sessions = 0;
+    assertThat(claim(BEGIN)).isEqualTo(Outcome.SESSION_REPLAYED);
+    assertThat(recorded("key.forget"))
+        .extracting(event -> event.outcome() + " " + event.fields().get("shares"))
+        .containsExactly("refused ", "ok 1 provisional", "ok 1 superseded");
+  }
+
   private void sql(String statement) throws Exception {
     try (Connection raw =
             DriverManager.getConnection("jdbc:sqlite:" + folder.resolve(PartyStore.FILE));
@@ -263,6 +347,10 @@ class OperatorRequestsTest {
     "HOLD,keys/*,why,is not installation",
     "HOLD,everything,why,is not installation",
     "LIFT,requesters/,why,is not installation",
+    "FORGET_KEY,keys/hot,why,is no whole fingerprint",
+    "FORGET_KEY,keys/hot 0123456789abcdef,why,is no whole fingerprint",
+    "FORGET_KEY,hot 0123456789abcdef0123456789abcdef,why,is not keys/KEY",
+    "FORGET_KEY,keys/hot 0123456789abcdef0123456789abcdef,'',the reason is not one line",
     "HOLD,keys/hot,'',the reason is not one line",
     "HOLD,keys/hot,'a\nb',the reason is not one line",
   })

@@ -9,6 +9,7 @@ import io.coterie.coordinator.custody.request.RequestKind;
 import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -25,6 +26,7 @@ import java.util.Locale;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -40,6 +42,14 @@ import org.slf4j.LoggerFactory;
  */
 public final class KeyRenewals implements Handover.Work {
   private static final Logger log = LoggerFactory.getLogger(KeyRenewals.class);
+
+  /**
+   * One may have begun before, and one comes before the database has done what it did not answer.
+   */
+  private static final int OWN_LOOKS = 3;
+
+  /** In how many answered looks this replica's renewals are taken up too: one may be reopened. */
+  private final AtomicInteger ownLooks = new AtomicInteger();
 
   private final Kind kind = new Kind();
   private final Requests<Renewal, VerifiedIntent.NextEpoch, KeyRecord> requests;
@@ -136,15 +146,24 @@ public final class KeyRenewals implements Handover.Work {
     keys.renewed(key);
     KeyRecord stored = current(key);
     if (stored.epoch() == epoch && !stopping.hasBegun()) {
-      store
-          .reopen(key, epoch)
+      reopen(key, epoch)
           .ifPresent(
               renewal -> {
                 log.warn("key {} may have the next epoch at its parties: asking them", key);
-                requests.resume(renewal, true);
+                boolean _ = requests.resume(renewal, true);
               });
     }
     return stored;
+  }
+
+  private Optional<Renewal> reopen(String key, int epoch) {
+    try {
+      return store.reopen(key, epoch);
+    } catch (StoreUnavailableException e) {
+      // It may run all the same, as this replica's work, and it is not known which one.
+      ownLooks.set(OWN_LOOKS);
+      throw e;
+    }
   }
 
   private KeyRecord current(String key) {
@@ -159,12 +178,16 @@ public final class KeyRenewals implements Handover.Work {
 
   @Override
   public int takeOver(boolean own) {
-    List<Renewal> taken = store.takeAll(own);
+    boolean reopened = ownLooks.get() > 0;
+    List<Renewal> taken = store.takeAll(own || reopened);
+    ownLooks.updateAndGet(left -> Math.max(0, left - 1));
     for (Renewal renewal : taken) {
-      log.info("this replica takes up the {} of key {}", label(renewal), renewal.key());
-      requests.resume(renewal, true);
+      if (requests.resume(renewal, true)) {
+        log.info("this replica takes up the {} of key {}", label(renewal), renewal.key());
+      }
     }
-    return taken.size();
+    // Those that it had are not counted as taken over.
+    return reopened ? 0 : taken.size();
   }
 
   @Override

@@ -3,7 +3,9 @@ package io.coterie.coordinator.custody.request;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import java.time.Duration;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
@@ -54,19 +56,35 @@ public final class Handover {
   /** Completes when it looks no more. */
   private volatile CompletableFuture<Void> looking = CompletableFuture.completedFuture(null);
 
+  /**
+   * Completes when no work is being taken over. On a thread of its own: that may wait for a
+   * connection, and this replica is there meanwhile.
+   */
+  private volatile CompletableFuture<Void> taking = CompletableFuture.completedFuture(null);
+
+  /** While the first looks, the statement that had no answer may still have the rows locked. */
+  private static final int OWN_LOOKS = 2;
+
   /** Whether this replica can work. */
   private volatile boolean able;
 
   /** Whether it has taken up the work of an earlier process of its name. */
   private boolean resumed;
 
+  /**
+   * By work of which a look had no answer, in how many answered ones this replica's own requests
+   * are taken up too: the lost look may have made them its own.
+   */
+  private final Map<Work, Integer> due = new HashMap<>();
+
   private boolean unseen;
+  private boolean untaken;
   private long seenNanos;
 
   /**
    * Until then, this replica does not take another for gone that may only have missed heartbeats.
    */
-  private long blindUntilNanos;
+  private volatile long blindUntilNanos;
 
   private volatile boolean stopping;
   private volatile int there;
@@ -120,6 +138,7 @@ public final class Handover {
     call.get().complete(null);
     try {
       boolean _ = time.await(looking, Long.MAX_VALUE);
+      boolean _ = time.await(taking, Long.MAX_VALUE);
       replicas.leave();
     } catch (StoreUnavailableException e) {
       log.warn(
@@ -152,21 +171,39 @@ public final class Handover {
     try {
       there = replicas.seen();
       notice();
-      if (able) {
-        if (!resumed || time.nanos() - blindUntilNanos >= 0) {
-          takeOver(!resumed);
-          resumed = true;
-        }
-        work.forEach(Work::heedCancellations);
-      }
       unseen = false;
+      if (able && taking.isDone()) {
+        CompletableFuture<Void> ended = new CompletableFuture<>();
+        threads.execute(() -> lookForWork(ended));
+        taking = ended;
+      }
     } catch (StoreUnavailableException e) {
       if (!unseen) {
         log.warn("cannot show the other replicas that this one is there: {}", e.getMessage());
       }
       unseen = true;
     } catch (RuntimeException e) {
+      log.error("this replica failed to show the others that it is there", e);
+    }
+  }
+
+  private void lookForWork(CompletableFuture<Void> ended) {
+    try {
+      if (!resumed || time.nanos() - blindUntilNanos >= 0) {
+        takeOver(!resumed);
+        resumed = true;
+      }
+      work.forEach(Work::heedCancellations);
+      untaken = false;
+    } catch (StoreUnavailableException e) {
+      if (!untaken) {
+        log.warn("cannot take over the work of other replicas: {}", e.getMessage());
+      }
+      untaken = true;
+    } catch (RuntimeException e) {
       log.error("this replica failed to take over the work of others", e);
+    } finally {
+      ended.complete(null);
     }
   }
 
@@ -182,13 +219,25 @@ public final class Handover {
     seenNanos = now;
   }
 
-  private void takeOver(boolean own) {
+  private void takeOver(boolean resuming) {
+    StoreUnavailableException unanswered = null;
     for (Work requests : work) {
-      int taken = requests.takeOver(own);
-      // A replica that resumes its own work after a restart takes nothing over.
-      if (!own) {
-        metrics.takenOver(requests.metricLabel(), taken);
+      int looks = due.getOrDefault(requests, 0);
+      boolean own = looks > 0 || resuming;
+      try {
+        int taken = requests.takeOver(own);
+        due.put(requests, Math.max(0, looks - 1));
+        // A replica that resumes its own work after a restart takes nothing over.
+        if (!own) {
+          metrics.takenOver(requests.metricLabel(), taken);
+        }
+      } catch (StoreUnavailableException e) {
+        due.put(requests, OWN_LOOKS);
+        unanswered = e;
       }
+    }
+    if (unanswered != null) {
+      throw unanswered;
     }
   }
 }

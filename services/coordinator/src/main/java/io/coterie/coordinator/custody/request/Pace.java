@@ -35,6 +35,11 @@ public final class Pace {
     return new Pace(stopping, time, Duration.ofMillis(20), Duration.ofMillis(250));
   }
 
+  /** Pauses until a database that has not answered may answer again: 1 s to 8 s. */
+  static Pace ofReturns(Stopping stopping, ReplicaTime time) {
+    return new Pace(stopping, time, Duration.ofSeconds(1), Duration.ofSeconds(8));
+  }
+
   /** Pauses for the next interval. */
   public void pause() throws InterruptedException {
     await(new CompletableFuture<>());

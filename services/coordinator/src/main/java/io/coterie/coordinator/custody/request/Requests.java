@@ -53,7 +53,19 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       ReplicaTime time,
       SecureRandom random) {}
 
+  /** Whose work a request is when its run begins. */
+  private enum Turn {
+    /** This replica has just stored it. */
+    NEW,
+    /** This replica's, as far as was known before the run: it is asked again. */
+    OWN,
+    /** Perhaps another replica's. */
+    ANY
+  }
+
   private final ConcurrentHashMap<Run.Key, Run<R>> runs = new ConcurrentHashMap<>();
+
+  private final LeftAlone left;
   private final FairPlaces places;
   private final RequestKind<Q, V, R> kind;
   private final Services services;
@@ -69,6 +81,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     this.places = new FairPlaces(most);
     this.services = services;
     this.stopping = services.stopping();
+    this.left = new LeftAlone(most, services.threads(), stopping, services.time(), this::look);
   }
 
   /**
@@ -89,7 +102,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
           if (kind.giveEnd(claim.request(), fresh)) {
             return false;
           }
-          begin(fresh, claim.request(), () -> intent, claim.isNew());
+          begin(fresh, claim.request(), () -> intent, claim.isNew() ? Turn.NEW : Turn.ANY);
           return true;
         });
   }
@@ -105,7 +118,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         request.resource(),
         caller,
         fresh -> {
-          begin(fresh, request, () -> recheck(request), false);
+          begin(fresh, request, () -> recheck(request), Turn.ANY);
           return true;
         });
   }
@@ -173,10 +186,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @throws CustodyException OVERLOADED or REQUESTER_OVERLOADED
    */
   public void requirePlace(Q prepared) {
-    if (!places.isEnough()) {
+    if (!places.isEnough() || !left.isEnough()) {
       throw refused(prepared, ErrorReason.OVERLOADED);
     }
-    if (!places.isWithin(prepared.requester())) {
+    if (!places.isWithin(prepared.requester()) || !left.isWithin(prepared.requester())) {
       throw refused(prepared, ErrorReason.REQUESTER_OVERLOADED);
     }
   }
@@ -201,7 +214,17 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       Q stored = kind.find(intent.requester(), intent.requestId()).orElseThrow(() -> e);
       return new RequestKind.Claim<>(requireSameIntent(intent, stored), false);
     }
-    RequestKind.Claim<Q> claim = kind.store(prepared);
+    RequestKind.Claim<Q> claim;
+    left.claiming(intent.requester());
+    try {
+      claim = kind.store(prepared);
+    } catch (StoreUnavailableException e) {
+      // It may be stored all the same, as this replica's work.
+      left.add(Run.Key.of(intent));
+      throw e;
+    } finally {
+      left.claimed(intent.requester());
+    }
     requireSameIntent(intent, claim.request());
     return claim;
   }
@@ -241,19 +264,35 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /**
-   * Begins the work on a stored request, unless it is in progress here.
+   * Begins the work on a stored request, unless it is in progress here or is not this replica's any
+   * more.
    *
    * @param mine whether it is this replica's work; else only the waiting begins
+   * @return false if it is in progress
    */
-  public void resume(Q request, boolean mine) {
+  public boolean resume(Q request, boolean mine) {
     Run.Key key = Run.Key.of(request);
     Caller nobody = new Caller(services.time().nanos(), TraceContext.create(services.random()));
     Run<R> run = run(key, request.resource(), nobody);
-    if (runs.putIfAbsent(key, run) == null) {
-      if (mine) {
-        takePlace(key, run);
+    if (runs.putIfAbsent(key, run) != null) {
+      return false;
+    }
+    begin(run, request, () -> recheck(request), mine ? Turn.OWN : Turn.ANY);
+    return true;
+  }
+
+  /** Goes on with a request that the database left alone, if it is this replica's. */
+  private LeftAlone.Found look(Run.Key key) {
+    try {
+      Optional<Q> stored = kind.find(key.requester(), key.requestId());
+      if (stored.isEmpty()) {
+        return LeftAlone.Found.NOTHING_YET;
       }
-      begin(run, request, () -> recheck(request), mine);
+      boolean othersWait = Run.Key.of(stored.get()).equals(key) && !resume(stored.get(), true);
+      return othersWait ? LeftAlone.Found.NOTHING_YET : LeftAlone.Found.ALL;
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whether a {} is stored: {}", kind.name(), e.getMessage());
+      return LeftAlone.Found.NO_ANSWER;
     }
   }
 
@@ -267,16 +306,17 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         "the stored intent of a " + kind.name() + " is of another kind");
   }
 
-  private void begin(Run<R> run, Q request, Supplier<V> intent, boolean mine) {
+  private void begin(Run<R> run, Q request, Supplier<V> intent, Turn turn) {
     services
         .threads()
         .execute(
             () -> {
               try (LogScope scope = LogScope.open().trace(run.trace).request(request.requestId())) {
-                workInTurn(run, request, intent, mine);
+                workInTurn(run, request, intent, turn);
               } catch (StoreUnavailableException e) {
                 log.warn("work on a {} stopped: {}", kind.name(), e.getMessage());
                 run.fail(e);
+                left.add(Run.Key.of(request));
               } catch (RuntimeException e) {
                 log.error("work on a {} failed", kind.name(), e);
                 run.fail(e);
@@ -297,15 +337,16 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /** Works whenever the request is this replica's, and else waits. */
-  private void workInTurn(Run<R> run, Q claimed, Supplier<V> intent, boolean mine)
+  private void workInTurn(Run<R> run, Q claimed, Supplier<V> intent, Turn first)
       throws InterruptedException {
     Q request = claimed;
-    boolean working = mine;
+    Turn turn = first;
+    boolean working = turn == Turn.NEW;
     do {
       if (!working) {
         Run.Key key = Run.Key.of(request);
         givePlaceBack(key, run);
-        Optional<Q> taken = awaitTurn(run, request);
+        Optional<Q> taken = awaitTurn(run, request, turn);
         if (taken.isEmpty()) {
           return;
         }
@@ -321,6 +362,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
             });
       }
       working = workOrRefuse(run, request, intent);
+      turn = Turn.ANY;
     } while (!working);
   }
 
@@ -349,12 +391,15 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    * @return the request as that replica left it; empty if it has ended, nobody waits any more, or
    *     this replica stops
    */
-  private Optional<Q> awaitTurn(Run<R> run, Q request) throws InterruptedException {
+  private Optional<Q> awaitTurn(Run<R> run, Q request, Turn turn) throws InterruptedException {
     Pace pace = Pace.ofLooks(stopping, services.time());
+    boolean takesOver = turn != Turn.OWN;
     while (!stopping.hasBegun()) {
       Optional<Q> taken = kind.take(request);
       if (taken.isPresent()) {
-        services.metrics().takenOver(kind.metricLabel(), 1);
+        if (takesOver) {
+          services.metrics().takenOver(kind.metricLabel(), 1);
+        }
         if (isSame(request, taken.get())) {
           return taken;
         }
@@ -362,6 +407,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         resume(taken.get(), true);
         return Optional.empty();
       }
+      takesOver = true;
       Optional<Q> stored = kind.find(request.requester(), request.requestId());
       // If a crash of the database has lost the request, a caller who still waits stores it again.
       if (stored.isEmpty() || giveEnd(request, stored.get(), run)) {
@@ -376,29 +422,21 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
     return Optional.empty();
   }
 
+  /** Begins the work on a request if it is this replica's, as soon as the database says so. */
   private void takeUp(Q request) {
+    Pace pace = new Pace(stopping, services.time());
     try {
-      takeUp(() -> kind.take(request));
+      while (!stopping.hasBegun()) {
+        try {
+          kind.take(request).ifPresent(taken -> resume(taken, true));
+          return;
+        } catch (StoreUnavailableException e) {
+          log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
+        }
+        pace.pause();
+      }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
-    }
-  }
-
-  /**
-   * Begins the work on a request if it is this replica's, as soon as the database says so.
-   *
-   * @param take makes it this replica's work: {@link RequestKind#take}
-   */
-  public void takeUp(Supplier<Optional<Q>> take) throws InterruptedException {
-    Pace pace = new Pace(stopping, services.time());
-    while (!stopping.hasBegun()) {
-      try {
-        take.get().ifPresent(request -> resume(request, true));
-        return;
-      } catch (StoreUnavailableException e) {
-        log.warn("cannot see whose work a {} is: {}", kind.name(), e.getMessage());
-      }
-      pace.pause();
     }
   }
 
@@ -418,8 +456,8 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /**
-   * Stores or reads the end of a request, however long the database takes to come back: the end
-   * must not be lost.
+   * Stores or reads, however long the database takes to come back, the end of a request or what its
+   * work goes on with: neither the end nor what the work has learned must be lost.
    *
    * @throws StoreUnavailableException if this replica stops first
    */
@@ -432,7 +470,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         if (stopping.hasBegun()) {
           throw e;
         }
-        log.warn("the end of a {} waits for the database: {}", kind.name(), e.getMessage());
+        log.warn("a {} waits for the database: {}", kind.name(), e.getMessage());
         pace.pause();
       }
     }

@@ -4,6 +4,7 @@ import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.proto.party.v1.Order;
+import io.coterie.proto.party.v1.RefusalReason;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
@@ -68,5 +69,10 @@ final class SessionTimes {
     Instant latest = clock.instant().plus(timeout.next(attempt));
     long seconds = Math.clamp(order.getDeadline().getSeconds(), 0, latest.getEpochSecond());
     return Instant.ofEpochSecond(seconds).plus(limits.clockSkew().multipliedBy(SETTLING_SKEWS));
+  }
+
+  /** Whether the order had come too late, rather than the request. */
+  boolean wasLate(RefusalReason reason) {
+    return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isExpired();
   }
 }

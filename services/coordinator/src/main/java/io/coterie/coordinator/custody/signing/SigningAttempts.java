@@ -39,7 +39,6 @@ import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.Comparator;
-import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
@@ -79,6 +78,9 @@ public final class SigningAttempts {
 
     /** Whether this replica is to go on; asked before each further session. */
     boolean isMine();
+
+    /** Does it again until the database answers: an attempt that ends forgets its sessions. */
+    void persistently(Runnable access) throws InterruptedException;
 
     /** Another session than the first one has begun. */
     void trying(int session);
@@ -351,7 +353,7 @@ public final class SigningAttempts {
   private void refused(int party, RefusalReason reason, String detail, List<Member> parties) {
     switch (RefusalScope.of(reason)) {
       case REQUEST -> {
-        if (wasLate(reason)) {
+        if (times.wasLate(reason)) {
           candidates.failed(party);
         } else {
           candidates.refused(party, reason, detail);
@@ -370,16 +372,17 @@ public final class SigningAttempts {
   }
 
   private void aborted(
-      ObservedSession session, SessionOutcome.Aborted aborted, List<Member> parties) {
+      ObservedSession session, SessionOutcome.Aborted aborted, List<Member> parties)
+      throws InterruptedException {
     if (aborted.exclude()) {
       candidates.exclude(aborted.culprits());
       for (int culprit : aborted.culprits()) {
-        services.keys().exclude(intent.key(), culprit, aborted.cause().name(), session.id());
+        String cause = aborted.cause().name();
+        request.persistently(
+            () -> services.keys().exclude(intent.key(), culprit, cause, session.id()));
       }
     }
-    Set<Integer> blamed = new HashSet<>(aborted.culprits());
-    blamed.addAll(aborted.suspects());
-    candidates.failed(blamed, parties);
+    candidates.failed(aborted.blamed(), parties);
   }
 
   /** Learns what other replicas know of the key and its parties. */
@@ -387,13 +390,19 @@ public final class SigningAttempts {
     if (candidates.someAtOtherEpoch()) {
       // A renewal is under way, here or at another replica: the parties switch one by one.
       pace.pause();
-      int epoch = keyPublic.getEpoch();
-      key = services.renewals().learn(intent.key(), epoch);
-      keyPublic = Objects.requireNonNull(key.keyPublic());
-      candidates.learned(keyPublic.getEpoch() != epoch, services.keys().excluded(intent.key()));
+      request.persistently(this::learn);
     } else if (!(outcome instanceof SessionOutcome.Unsent)) {
       candidates.exclude(services.keys().excludedByNow(intent.key()));
     }
+  }
+
+  private void learn() {
+    int epoch = keyPublic.getEpoch();
+    KeyRecord read = services.renewals().learn(intent.key(), epoch);
+    Set<Integer> excluded = services.keys().excluded(intent.key());
+    key = read;
+    keyPublic = Objects.requireNonNull(key.keyPublic());
+    candidates.learned(keyPublic.getEpoch() != epoch, excluded);
   }
 
   /**
@@ -466,18 +475,13 @@ public final class SigningAttempts {
                 .filter(
                     e ->
                         e.getValue() == RefusalReason.REFUSAL_REASON_OVERLOADED
-                            || wasLate(e.getValue()))
+                            || times.wasLate(e.getValue()))
                 .map(Map.Entry::getKey)
                 .collect(Collectors.toSet());
         yield late.isEmpty() ? Optional.empty() : Optional.of(late);
       }
       default -> Optional.empty();
     };
-  }
-
-  /** Whether the order had come too late, rather than the request. */
-  private boolean wasLate(RefusalReason reason) {
-    return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !times.isExpired();
   }
 
   /** Null if this replica stops, or the intent expires, before it is this request's turn. */

@@ -12,6 +12,7 @@ import io.coterie.coordinator.custody.request.Requests;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.custody.request.Stopping;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
@@ -23,6 +24,7 @@ import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -43,6 +45,7 @@ public final class Signings implements Handover.Work {
   private static final Duration AWAITED = Duration.ofSeconds(5);
 
   private final SigningWatchers watchers = new SigningWatchers();
+  private final ToTakeUp toTakeUp = new ToTakeUp();
   private final Kind kind = new Kind();
   private final Requests<SigningRecord, VerifiedIntent.Signing, SigningRecord> requests;
   private final SigningStore store;
@@ -154,23 +157,82 @@ public final class Signings implements Handover.Work {
     List<UUID> taken = store.takeAll(own);
     if (!taken.isEmpty()) {
       log.info("this replica takes up {} pending signings", taken.size());
-      threads.execute(() -> takeUp(taken));
+      if (toTakeUp.add(taken)) {
+        threads.execute(this::takeUp);
+      }
     }
     return taken.size();
   }
 
   /** One after the other: a signing that waits here takes no memory but its id. */
-  private void takeUp(List<UUID> ids) {
+  private void takeUp() {
+    UUID id = null;
     try {
-      for (UUID id : ids) {
+      Pace answers = new Pace(stopping, time);
+      for (id = toTakeUp.next(); id != null && !stopping.hasBegun(); id = toTakeUp.next()) {
         Pace pace = Pace.ofLooks(stopping, time);
         while (requests.running() >= limits.maxRuns() / 2 && !stopping.hasBegun()) {
           pace.pause();
         }
-        requests.takeUp(() -> store.take(id));
+        if (takeUp(id)) {
+          answers = new Pace(stopping, time);
+        } else {
+          toTakeUp.putBack(id);
+          answers.pause();
+        }
       }
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
+    } finally {
+      if (id != null) {
+        toTakeUp.stopped();
+      }
+    }
+  }
+
+  /** False if the database did not answer. The others are taken up all the same. */
+  private boolean takeUp(UUID id) {
+    try {
+      store.take(id).ifPresent(request -> requests.resume(request, true));
+    } catch (StoreUnavailableException e) {
+      log.warn("cannot see whose work signing {} is: {}", id, e.getMessage());
+      return false;
+    } catch (RuntimeException e) {
+      log.error("signing {} cannot be taken up", id, e);
+    }
+    return true;
+  }
+
+  /** Signings that wait to be taken up, by one thread. Thread-safe. */
+  private static final class ToTakeUp {
+    private final LinkedHashSet<UUID> ids = new LinkedHashSet<>();
+    private boolean begun;
+
+    /** Adds signings; true if a thread is to begin with them. */
+    synchronized boolean add(List<UUID> more) {
+      ids.addAll(more);
+      boolean begins = !begun;
+      begun = true;
+      return begins;
+    }
+
+    /** The database did not answer about one: its turn is after all others. */
+    synchronized void putBack(UUID id) {
+      ids.add(id);
+    }
+
+    /** The thread ends before there is none. */
+    synchronized void stopped() {
+      begun = false;
+    }
+
+    /** The next one; null if there is none, and the thread ends. */
+    synchronized @Nullable UUID next() {
+      if (ids.isEmpty()) {
+        begun = false;
+        return null;
+      }
+      return ids.removeFirst();
     }
   }
 
@@ -340,6 +402,16 @@ public final class Signings implements Handover.Work {
     @Override
     public boolean isMine() {
       return requests.isMine(record);
+    }
+
+    @Override
+    public void persistently(Runnable access) throws InterruptedException {
+      boolean _ =
+          requests.persistently(
+              () -> {
+                access.run();
+                return true;
+              });
     }
 
     @Override

@@ -648,7 +648,6 @@ class RequestsTest {
     here.unavailable.set(3);
     assertThatThrownBy(() -> here.requests.await(intent, patient()))
         .isInstanceOf(StoreUnavailableException.class);
-    here.requests.takeUp(() -> here.take(pending));
     assertThat(worked.await(50, TimeUnit.SECONDS)).isTrue();
   }
 
