@@ -6,6 +6,8 @@ import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.proto.custody.v1.SignedIntent;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -175,6 +177,55 @@ class IntentApprovalTest {
     Run run = coterie(question -> Optional.of("n"), "sign K -m hello --scheme ed25519");
     assertThat(run.exitCode()).isEqualTo(ExitCode.NO);
     assertThat(run.err()).startsWith("to be signed by wallet\nkey         keys/" + key + "\n");
+  }
+
+  /** A file says by itself whose it is, so nobody is asked about one that is not that one's. */
+  @Test
+  void an_intent_of_a_file_is_shown_if_the_requester_that_it_names_has_signed_it()
+      throws Exception {
+    createKey();
+    Path good = intent("wallet", "wallet-intents.pem");
+    coordinator.honest();
+    Run shown = coterie(question -> Optional.of("n"), "sign --intent " + good);
+    assertThat(shown.exitCode()).isEqualTo(ExitCode.NO);
+    assertThat(shown.err()).startsWith("signed by wallet\nkey         keys/" + key + "\n");
+
+    coordinator.honest();
+    Path forged = folder.resolve("forged-" + key);
+    SignedIntent signed = SignedIntent.parseFrom(Files.readAllBytes(good));
+    Files.write(
+        forged, signed.toBuilder().addSignatures(signed.getSignatures(0)).build().toByteArray());
+    assertNotShown(forged, "the trust file says whose signatures are known");
+    assertNotShown(intent("keeper", "wallet-intents.pem"), "the trust file says");
+    TestFiles.pem(
+        folder.resolve("thief-" + key),
+        "PRIVATE KEY",
+        TestFiles.ed25519().getPrivate().getEncoded());
+    assertNotShown(intent("wallet", "thief-" + key), "sig does not verify", "trust file");
+    assertThat(coordinator.calls).isEmpty();
+  }
+
+  private void assertNotShown(Path file, String... told) {
+    Run run =
+        coterie(
+            question -> {
+              throw new AssertionError("asked about a forgery: " + question);
+            },
+            "sign --intent " + file);
+    assertThat(run.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(run.err()).hasLineCount(1).contains(told);
+  }
+
+  private Path intent(String requester, String privateKey) {
+    Path file = folder.resolve("intent-" + RequestId.next());
+    List<String> args =
+        new ArrayList<>(List.of("intent", "sign", key, "-m", "hello", "--scheme", "ed25519"));
+    args.addAll(List.of("--fingerprint", TestFiles.FINGERPRINT, "--out", "" + file, "--yes"));
+    args.addAll(List.of("--trust", "" + folder.resolve("trust.json"), "--requester", requester));
+    args.addAll(List.of("--requester-key", "" + folder.resolve(privateKey)));
+    Run run = Run.of(args.toArray(String[]::new));
+    assertThat(run.exitCode()).as(run.err()).isZero();
+    return file;
   }
 
   /** Nobody approves a payload and learns afterwards that an option was misspelt. */

@@ -4,6 +4,7 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -43,6 +44,16 @@ public final class Approval {
    */
   public void require(@Nullable CommandSpec spec, String requester, SigningIntent intent) {
     require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  }
+
+  /**
+   * Shows an intent that its requester has signed already, and asks for consent to send it.
+   *
+   * @throws CliException also if the payload is not what it claims to be
+   */
+  public void require(@Nullable CommandSpec spec, VerifiedIntent.Signing signed) {
+    require(
+        spec, out -> IntentPrinting.show(out, "signed by " + signed.requester(), signed.intent()));
   }
 
   /**

@@ -8,21 +8,14 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
-import io.coterie.platform.intent.IntentException;
-import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentSigner;
-import io.coterie.platform.intent.IntentVerifier;
-import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
-import io.coterie.trust.Trust;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -113,32 +106,11 @@ public final class IntentCommand {
       @Mixin Profile profile,
       @Parameters(paramLabel = "FILE", description = "As 'coterie intent sign' writes it.")
           Path file) {
-    VerifiedIntent intent = verified(profile.trust(), file);
-    if (!(intent instanceof VerifiedIntent.Signing signing)) {
-      throw CliException.local(file + " is no intent to sign");
-    }
+    VerifiedIntent.Signing signing =
+        IntentFile.verified(profile.trust(), file, IntentFile.read(file));
     PrintWriter out = Printing.shownAsResult(spec);
-    IntentPrinting.show(out, "signed by " + intent.requester(), signing.intent());
+    IntentPrinting.show(out, "signed by " + signing.requester(), signing.intent());
     Output.row(out, "request id", signing.intent().getRequestId());
     return 0;
-  }
-
-  /** A requester may have several keys, of which one has signed. */
-  private static VerifiedIntent verified(Trust trust, Path file) {
-    IntentProblem problem = IntentProblem.REQUESTER_UNKNOWN;
-    SignedIntent signed = IntentFile.read(file);
-    String name = signed.getSignaturesCount() == 1 ? signed.getSignatures(0).getKeyid() : "";
-    for (Trust.Requester requester : trust.requesters()) {
-      for (byte[] key :
-          requester.name().equals(name) ? requester.publicKeys() : List.<byte[]>of()) {
-        try {
-          return IntentVerifier.verify(signed, _ -> Optional.of(RequesterKeys.publicKey(key)));
-        } catch (IntentException e) {
-          problem = e.problem();
-        }
-      }
-    }
-    throw CliException.local(
-        file + ": " + problem.text() + "; the trust file says whose signatures are known");
   }
 }

@@ -2,12 +2,19 @@ package io.coterie.cli.intent;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.terminal.CliException;
+import io.coterie.platform.intent.IntentException;
+import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.RequesterKeys;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Trust;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 
 /** A signed intent, as {@code coterie intent sign} writes it. */
 public final class IntentFile {
@@ -33,5 +40,31 @@ public final class IntentFile {
       throw CliException.local("intent file " + file + " cannot be read");
     }
     throw CliException.local("intent file " + file + " is no intent");
+  }
+
+  /**
+   * Verifies that a requester of the trust file has signed what was read from a file. It may have
+   * several keys.
+   *
+   * @throws CliException if none has, or it is no intent to sign
+   */
+  public static VerifiedIntent.Signing verified(Trust trust, Path file, SignedIntent signed) {
+    String name = signed.getSignaturesCount() == 1 ? signed.getSignatures(0).getKeyid() : "";
+    List<byte[]> keys = trust.requester(name).map(Trust.Requester::publicKeys).orElse(List.of());
+    IntentProblem problem = IntentProblem.REQUESTER_UNKNOWN;
+    for (byte[] key : keys) {
+      try {
+        VerifiedIntent intent =
+            IntentVerifier.verify(signed, _ -> Optional.of(RequesterKeys.publicKey(key)));
+        if (intent instanceof VerifiedIntent.Signing signing) {
+          return signing;
+        }
+        throw CliException.local(file + " is no intent to sign");
+      } catch (IntentException e) {
+        problem = e.problem();
+      }
+    }
+    throw CliException.local(
+        file + ": " + problem.text() + "; the trust file says whose signatures are known");
   }
 }

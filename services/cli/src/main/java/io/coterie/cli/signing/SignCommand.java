@@ -20,6 +20,7 @@ import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -95,12 +96,12 @@ public final class SignCommand implements Callable<Integer> {
   @Override
   public Integer call() {
     boolean fromFile = isFromFile();
-    SignedIntent ready = fromFile ? IntentFile.read(Objects.requireNonNull(intent)) : null;
+    VerifiedIntent.Signing ready = fromFile ? ready(Objects.requireNonNull(intent)) : null;
     // Nothing is shown or sent that a misspelt option would stop later.
     Optional<ByteString> meant = Optional.ofNullable(fingerprint).map(Spelling::parseFingerprint);
     SigningIntent asked =
         ready != null
-            ? content(ready)
+            ? ready.intent()
             : common.signing(Objects.requireNonNull(key), payload, Printing.line(spec));
     Optional<IntentSigner> signer =
         ready != null ? Optional.empty() : Optional.of(profile.requesterKey());
@@ -108,7 +109,11 @@ public final class SignCommand implements Callable<Integer> {
       AttestedKeys keys = new AttestedKeys(profile, connection);
       // On its way while the person reads.
       ListenableFuture<Key> answer = keys.ask(asked.getKey());
-      approval.require(spec, ready != null ? signer(ready) : profile.requester(), asked);
+      if (ready != null) {
+        approval.require(spec, ready);
+      } else {
+        approval.require(spec, profile.requester(), asked);
+      }
       AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
       meant.ifPresent(given -> requireFingerprint(given, attested, "signed"));
       SigningIntent named = keys.naming(attested, asked);
@@ -116,8 +121,10 @@ public final class SignCommand implements Callable<Integer> {
         named = named.toBuilder().setReshareEpoch(reshareEpoch).build();
       }
       ExpectedSigning expected = ExpectedSigning.of(named, attested);
-      SignedIntent signed = ready;
-      if (signed == null) {
+      SignedIntent signed;
+      if (ready != null) {
+        signed = ready.envelope();
+      } else {
         signed = signer.orElseThrow().sign(named);
         // They name the request when it is repeated or cancelled.
         Printing.err(spec)
@@ -221,12 +228,10 @@ public final class SignCommand implements Callable<Integer> {
         refusals);
   }
 
-  /** The requester in whose name an intent is; the parties verify that it is by that one. */
-  private static String signer(SignedIntent signed) {
-    if (signed.getSignaturesCount() != 1) {
-      throw CliException.local("the intent does not have one signature");
-    }
-    return signed.getSignatures(0).getKeyid();
+  /** Nobody is shown an intent as one of a requester that has not signed it. */
+  private VerifiedIntent.Signing ready(Path file) {
+    SignedIntent read = IntentFile.read(file);
+    return IntentFile.verified(profile.trust(), file, read);
   }
 
   static SigningIntent content(SignedIntent signed) {

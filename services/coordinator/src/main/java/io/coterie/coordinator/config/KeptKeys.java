@@ -3,7 +3,6 @@ package io.coterie.coordinator.config;
 import com.google.protobuf.util.JsonFormat;
 import io.coterie.coordinator.custody.key.KeyRestoration;
 import io.coterie.coordinator.custody.key.RestoredKey;
-import io.coterie.platform.attestation.AttestationException;
 import io.coterie.proto.custody.v1.ListKeysResponse;
 import io.coterie.trust.TrustFile;
 import java.io.IOException;
@@ -17,8 +16,9 @@ import org.slf4j.event.Level;
 
 /**
  * The file in the data folder by which an operator brings keys back after the database was lost:
- * what {@code coterie keys list -o json} printed before. It is read at a start, and renamed when
- * its keys are written. With a file that is not believed the coordinator starts as without one.
+ * what {@code coterie keys list -o json} printed before. It is read at a start, and renamed unless
+ * a key in it is not believed: the next start looks at all of them again. The coordinator starts
+ * whatever is in it.
  */
 final class KeptKeys {
   static final String FILE = "restore-keys.json";
@@ -46,21 +46,36 @@ final class KeptKeys {
     try {
       ListKeysResponse.Builder kept = ListKeysResponse.newBuilder();
       JsonFormat.parser().merge(Files.readString(file), kept);
-      List<RestoredKey> keys =
+      KeyRestoration.Outcome outcome =
           restoration.restore(kept.getKeysList(), TrustFile.read(trustFile).verified().trust());
-      Files.move(file, file.resolveSibling(FILE + DONE), StandardCopyOption.REPLACE_EXISTING);
+      List<RestoredKey> keys = outcome.proven();
       for (RestoredKey key : keys) {
         log.atLevel(key.fate().isConflict() ? Level.ERROR : Level.INFO)
             .log("{}: {}", FILE, key.text());
       }
       log.info(
-          "{}: {} keys, of which {} are ACTIVE, and {} have to be looked at",
+          "{}: {} keys, of which {} are ACTIVE, {} are not believed, and {} have to be looked at",
           FILE,
           kept.getKeysCount(),
-          keys.size(),
+          keys.size() + outcome.refused().size(),
+          outcome.refused().size(),
           keys.stream().filter(key -> key.fate().isConflict()).count());
-    } catch (AttestationException | IllegalArgumentException | IOException e) {
+      finish(outcome.refused());
+    } catch (IllegalArgumentException | IOException e) {
       log.error("no key of {} was written: {}", file, e.getMessage());
+    }
+  }
+
+  private void finish(List<String> refused) {
+    if (!refused.isEmpty()) {
+      refused.forEach(line -> log.error("{}: {}", FILE, line));
+      log.error("{} stays, with keys that are not believed, until the next start", file);
+      return;
+    }
+    try {
+      Files.move(file, file.resolveSibling(FILE + DONE), StandardCopyOption.REPLACE_EXISTING);
+    } catch (IOException e) {
+      log.error("the keys of {} were looked at, but it cannot be renamed", file, e);
     }
   }
 }

@@ -49,6 +49,8 @@ public enum AttestationProblem {
   RECEIPT_OTHER("the receipt of %s is no NEVER of this request", Advice.REPORT),
   RECEIPT_SIGNATURE("the receipt of %s does not verify", Advice.COMPARE),
   RESHARE_UNKNOWN("the attestation shows no reshare that made epoch %d", Advice.COMPARE),
+  RESHARE_FLOOR(
+      "the reshare to epoch %d was to less than the trust file asks for now", Advice.PAST),
 
   CURRENT_ORDER("the parties' answers to the challenge are not in ascending order", Advice.REPORT),
   CURRENT_STRANGER("party %d has answered the challenge and holds no share", Advice.REPORT),
@@ -68,6 +70,9 @@ public enum AttestationProblem {
     static final String EPOCH =
         "Ask again: a refresh or reshare may be ending. If it stays so, compare with the audit"
             + " records of the parties.";
+    static final String PAST =
+        "Its parties prove nothing: look for the payload where it would have gone, and ask for it"
+            + " under no other id before.";
     static final String WAIT = "Ask again when it is.";
     static final String UPDATE = "Do not use the key; repeat this with the installation's version.";
   }

@@ -80,6 +80,8 @@ public record AttestedKey(
       intents.add(last.intent().digest());
       Holding.of(last).ifPresent(holdings::add);
     }
+    // Those of before prove nothing that the last one does not, and may have been left out.
+    holdings.getLast().requireFloors(name, trust);
     AttestedKey attested =
         new AttestedKey(
             name,
@@ -146,14 +148,17 @@ public record AttestedKey(
    * The parties from a reshare on.
    *
    * @param reshareEpoch that it made; 0: from the creation on
-   * @throws AttestationException if the attestation does not show it
+   * @throws AttestationException if the attestation does not show it, or so few parties that a
+   *     thief of a requester's key may have made it up
    */
-  Holding holding(int reshareEpoch) throws AttestationException {
-    return holdings.stream()
-        .filter(holding -> holding.reshareEpoch() == reshareEpoch)
-        .findFirst()
-        .orElseThrow(
-            () -> new AttestationException(AttestationProblem.RESHARE_UNKNOWN, reshareEpoch));
+  Holding holding(int reshareEpoch, Trust trust) throws AttestationException {
+    for (Holding holding : holdings) {
+      if (holding.reshareEpoch() == reshareEpoch) {
+        require(holding.reachesFloors(name, trust), AttestationProblem.RESHARE_FLOOR, reshareEpoch);
+        return holding;
+      }
+    }
+    throw new AttestationException(AttestationProblem.RESHARE_UNKNOWN, reshareEpoch);
   }
 
   /** Digest of the intent that created the key. */

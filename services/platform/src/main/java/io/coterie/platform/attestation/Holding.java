@@ -5,6 +5,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Completion;
+import io.coterie.trust.Trust;
 import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
@@ -34,6 +35,33 @@ public record Holding(int reshareEpoch, int threshold, SortedMap<Integer, String
                 session.intent() instanceof VerifiedIntent.KeyReshare ? epoch : 0,
                 session.keyPublic().getThreshold(),
                 session.holders()));
+  }
+
+  /**
+   * Refuses a reshare to fewer parties than today's trust file allows: with as many corrupt ones as
+   * that, a thief of a requester's key shows any. One of the parties may be honest, and kept to the
+   * highest floors of all requesters that could have asked for a reshare of the key or made it. A
+   * creation is held to those of its requester alone.
+   *
+   * @param key resource name
+   */
+  void requireFloors(String key, Trust trust) throws AttestationException {
+    for (Trust.Requester each : trust.requesters()) {
+      if (reshareEpoch > 0 && each.bounds(key)) {
+        String place = "its reshare to epoch " + reshareEpoch;
+        TrustedIntent.requireFloors(place, threshold, holders.size(), each);
+      }
+    }
+  }
+
+  /** Whether {@link #requireFloors} refuses nothing. */
+  boolean reachesFloors(String key, Trust trust) {
+    try {
+      requireFloors(key, trust);
+      return true;
+    } catch (AttestationException _) {
+      return false;
+    }
   }
 
   /**

@@ -49,7 +49,7 @@ public record NeverProof(List<String> never, int holders, int needed) {
   public static NeverProof of(
       AttestedKey key, Request request, List<SignedReceipt> receipts, Trust trust)
       throws AttestationException {
-    Holding holding = key.holding(request.reshareEpoch());
+    Holding holding = key.holding(request.reshareEpoch(), trust);
     Receipts.Subject subject = request.with(key, trust);
     List<String> never = new ArrayList<>();
     int previous = 0;

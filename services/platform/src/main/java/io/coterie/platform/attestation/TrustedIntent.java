@@ -81,22 +81,15 @@ record TrustedIntent(String place, VerifiedIntent intent, Trust.Requester reques
 
   /** Refuses a key that fewer parties can use, or hold, than the trust file demands. */
   void requireFloors(int threshold, int parties) throws AttestationException {
-    requireFloors(threshold, parties, requester);
+    requireFloors(place, threshold, parties, requester);
   }
 
   /**
-   * The same for every requester that could have asked for a reshare of the key or made it: the
-   * parties, of whom one may be honest, kept to the highest floors.
+   * The same for any requester.
+   *
+   * @param place the session that made the shares, in words
    */
-  void requireHighestFloors(int threshold, int parties, Trust trust) throws AttestationException {
-    for (Trust.Requester each : trust.requesters()) {
-      if (each.bounds(intent.key())) {
-        requireFloors(threshold, parties, each);
-      }
-    }
-  }
-
-  private void requireFloors(int threshold, int parties, Trust.Requester demanding)
+  static void requireFloors(String place, int threshold, int parties, Trust.Requester demanding)
       throws AttestationException {
     require(
         threshold >= demanding.minThreshold(),

@@ -54,7 +54,8 @@ public enum ErrorReason {
   KEY_EXISTS(
       Status.Code.ALREADY_EXISTS,
       "a key of that name exists",
-      "Choose another name; repeat the original request to get the existing key."),
+      "For a new key choose another name, or repeat the original request to get the existing one."
+          + " A reshare goes to no party that holds another key of the name: leave it out."),
   KEY_NOT_ACTIVE(
       Status.Code.FAILED_PRECONDITION,
       "the key is not active",

@@ -108,7 +108,24 @@ class AttestedKeyTest {
     }
   }
 
-  private static Trust trustWith(String keys, Set<KeyRight> rights, int threshold, int parties) {
+  /** The owners have raised their floors, and then the key. */
+  @Test
+  void a_key_that_was_reshared_to_the_floors_is_believed_whatever_it_was_before() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession low = reshare(creation, 2, 2, 3, 4);
+    TestSession high = reshare(low, 3, 1, 2, 3, 4, 5);
+    Trust floors = trustWith("keys/*", Set.of(KeyRight.RESHARE), 3, 5);
+    assertProblem(AttestationProblem.THRESHOLD_FLOOR, answer(BIP340, creation, low), floors);
+    TestSession refreshed = refresh(low);
+    assertProblem(
+        AttestationProblem.THRESHOLD_FLOOR, answer(BIP340, creation, low, refreshed), floors);
+    Key raised = answer(BIP340, creation, low, high, refresh(high));
+    assertThat(AttestedKey.of(KEY, raised, floors)).isEqualTo(believed(raised));
+    Key lowered = answer(BIP340, creation, high, reshare(high, 2, 2, 3, 4));
+    assertProblem(AttestationProblem.THRESHOLD_FLOOR, lowered, floors);
+  }
+
+  static Trust trustWith(String keys, Set<KeyRight> rights, int threshold, int parties) {
     Trust before = trust();
     List<Trust.Requester> requesters = new ArrayList<>(before.requesters());
     requesters.add(

@@ -5,6 +5,7 @@ import static io.coterie.platform.attestation.AttestationProblem.RECEIPT_ORDER;
 import static io.coterie.platform.attestation.AttestationProblem.RECEIPT_OTHER;
 import static io.coterie.platform.attestation.AttestationProblem.RECEIPT_SIGNATURE;
 import static io.coterie.platform.attestation.AttestationProblem.RECEIPT_STRANGER;
+import static io.coterie.platform.attestation.AttestationProblem.RESHARE_FLOOR;
 import static io.coterie.platform.attestation.AttestationProblem.RESHARE_UNKNOWN;
 import static io.coterie.platform.attestation.TestSession.INSTALLATION;
 import static io.coterie.platform.attestation.TestSession.KEY;
@@ -22,6 +23,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedReceipt;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Trust;
 import java.util.EnumSet;
 import java.util.List;
@@ -106,6 +108,26 @@ class NeverProofTest {
     assertThat(proof.holds()).isTrue();
   }
 
+  /** A thief of a requester's key and as many corrupt parties can have made the reshare up. */
+  @Test
+  void the_parties_since_a_reshare_below_the_floors_of_today_prove_nothing() throws Exception {
+    TestSession low = reshare(CREATION, 2, 2, 3, 4);
+    TestSession high = reshare(low, 3, 1, 2, 3, 4, 5);
+    Trust floors = AttestedKeyTest.trustWith("keys/*", Set.of(KeyRight.RESHARE), 3, 5);
+    AttestedKey key = AttestedKey.of(KEY, answer(BIP340, CREATION, low, high), floors);
+    List<SignedReceipt> receipts =
+        List.of(signed(2, receipt(2, 2)), signed(3, receipt(3, 2)), signed(4, receipt(4, 2)));
+    NeverProof.Request request = new NeverProof.Request("wallet", ID, 2);
+    assertThat(NeverProof.of(key, request, receipts, trust()).holds()).isTrue();
+    assertThatThrownBy(() -> NeverProof.of(key, request, receipts, floors))
+        .isInstanceOfSatisfying(
+            AttestationException.class, e -> assertThat(e.problem()).isEqualTo(RESHARE_FLOOR));
+    List<SignedReceipt> later =
+        Stream.of(1, 2, 3, 5).map(party -> signed(party, receipt(party, 3))).toList();
+    assertThat(NeverProof.of(key, new NeverProof.Request("wallet", ID, 3), later, floors).holds())
+        .isTrue();
+  }
+
   record Lie(String told, AttestationProblem problem, SignedReceipt... receipts) {
     @Override
     public String toString() {
@@ -153,7 +175,7 @@ class NeverProofTest {
 
   /** The problems that the lies here show. */
   static Set<AttestationProblem> problems() {
-    Set<AttestationProblem> problems = EnumSet.of(RESHARE_UNKNOWN);
+    Set<AttestationProblem> problems = EnumSet.of(RESHARE_UNKNOWN, RESHARE_FLOOR);
     lies().forEach(lie -> problems.add(lie.problem()));
     return problems;
   }

@@ -57,12 +57,19 @@ final class Admission {
   }
 
   /**
+   * A share that a request has made already, so that nothing is to run.
+   *
+   * @param forbidden whether the policy forbids the request now: its coordinator alone is told
+   */
+  record Made(KeyShare share, boolean forbidden) {}
+
+  /**
    * Gives a session its plan and its operation, and a place among those of its requester.
    *
-   * @return the share that this very request has made already, if there is one: nothing is to run
+   * @return the share that this very request has made already, if there is one
    * @throws RefusedException if this party takes no part
    */
-  Optional<KeyShare> admit(Session session, ByteString bytes) throws RefusedException {
+  Optional<Made> admit(Session session, ByteString bytes) throws RefusedException {
     Order order = OrderCheck.parse(bytes);
     // Before it is known whose the order is: not even that it is declined may be written now.
     RefusedException.unless(
@@ -78,7 +85,7 @@ final class Admission {
       if (made.isEmpty()) {
         throw forbidden;
       }
-      return made;
+      return made.map(share -> new Made(share, true));
     }
     session.signed = intent != null;
     session.verified = intent != null || asksForPresignatures(order);
@@ -86,7 +93,7 @@ final class Admission {
     planned(session, plan);
     Optional<KeyShare> made = madeBefore(plan);
     if (made.isPresent()) {
-      return made;
+      return made.map(share -> new Made(share, false));
     }
     check.inTime(order, intent, clock.instant());
     roomOnDisk(session, plan.request());
@@ -101,7 +108,7 @@ final class Admission {
 
   /**
    * The share that a request has made which the policy forbids now: its requester, whose signature
-   * was checked, hears how it ended. Nothing is done for it.
+   * was checked, hears by the coordinator how it ended. Nothing is done for it.
    */
   private Optional<KeyShare> madeAllTheSame(
       Session session, Order order, RefusedException forbidden) {

@@ -89,9 +89,13 @@ final class SessionOpening {
     }
     running.inbox().expect(session.id);
     try {
-      KeyShare made = admission.admit(session, bytes).orElse(null);
+      Admission.Made made = admission.admit(session, bytes).orElse(null);
       if (made != null) {
-        keys.activation().announceAgain(made, session.coordinator);
+        if (made.forbidden()) {
+          keys.activation().tellAgain(made.share(), session.coordinator);
+        } else {
+          keys.activation().announceAgain(made.share(), session.coordinator);
+        }
         driver.end(session, Event.SHARE_EXISTS, SessionRecords.NO_CAUSE, ByteString.EMPTY);
         return;
       }

@@ -191,6 +191,11 @@ public final class KeyActivation {
     lane.execute(() -> gossip.announce(share, Optional.of(coordinator)));
   }
 
+  /** Reports a stored share again to the coordinator that asks now, and to nobody else. */
+  public void tellAgain(KeyShare share, Member coordinator) {
+    lane.execute(() -> gossip.tell(share, coordinator));
+  }
+
   /**
    * Reports a stored share to its parties again: a party without one will say so, and a party that
    * uses its own will show why.

@@ -45,7 +45,9 @@ public interface KeyShareStore {
   /**
    * The shares of a name that none of another key may take the place of: the active one, and those
    * of a later epoch than the first that can still become active. Others may have destroyed theirs
-   * of the epoch before. A first share is no loss: its key is not used before all have theirs.
+   * of the epoch before. A first share that is not in use may give way, although a party with all
+   * certificates may sign already: clients believe a new key only when all its parties say that
+   * they use it.
    */
   List<KeyShare> lasting(String key);
 

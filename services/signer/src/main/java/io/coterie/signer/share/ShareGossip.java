@@ -169,10 +169,12 @@ final class ShareGossip {
 
   /** Tells the coordinator that has ordered a share what it is now. */
   void tellCoordinator(KeyShare share) {
-    network
-        .roster()
-        .byName(share.origin().coordinator())
-        .ifPresent(c -> network.send(c, report(share), null));
+    network.roster().byName(share.origin().coordinator()).ifPresent(c -> tell(share, c));
+  }
+
+  /** Tells a coordinator alone. */
+  void tell(KeyShare share, Member coordinator) {
+    network.send(coordinator, report(share), null);
   }
 
   /** Notes that a peer is told of a session now. */

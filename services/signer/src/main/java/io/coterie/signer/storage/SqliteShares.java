@@ -362,8 +362,9 @@ final class SqliteShares implements KeyShareStore {
                   db.count(
                               "SELECT count(*) FROM key_share own WHERE session_id = ? AND state IN"
                                   + " ('PROVISIONAL', 'ABANDONED') AND NOT EXISTS (SELECT 1 FROM"
-                                  + " key_share used WHERE used.key = own.key AND used.state = 'ACTIVE'"
-                                  + " AND (used.epoch > own.epoch OR (used.epoch = own.epoch AND"
+                                  + " key_share used WHERE used.key = own.key"
+                                  + " AND used.state = 'ACTIVE' AND (used.epoch > own.epoch OR"
+                                  + " (used.epoch = own.epoch AND"
                                   + " used.stored_number > own.stored_number)))",
                               session)
                           == 1

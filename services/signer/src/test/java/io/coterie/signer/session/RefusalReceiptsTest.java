@@ -68,7 +68,7 @@ class RefusalReceiptsTest extends SessionFixture {
     give(again(order));
     Sent told = awaitSent("the stored report", m -> m.getReport().hasCompleted());
     assertThat(told.message().getReport().getSessionId()).isEqualTo(made.bytes());
-    assertThat(told.to()).contains(coordinator);
+    assertThat(told.to()).as("the one that asked, alone").containsExactly(coordinator);
 
     net.sent.clear();
     assertThat(awaitRefusal(give(keygen(request))))

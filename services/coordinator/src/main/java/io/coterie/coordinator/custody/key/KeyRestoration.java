@@ -5,6 +5,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Key;
@@ -28,21 +29,45 @@ public final class KeyRestoration {
   }
 
   /**
-   * Writes those that the store does not have, or has an earlier epoch of; keys that are not ACTIVE
-   * are left out.
+   * The end of a list of kept keys.
    *
-   * @return the outcome of each
-   * @throws AttestationException if one of them is not what its parties have signed; nothing is
-   *     written then
+   * @param proven the outcome of each key that its parties have signed
+   * @param refused a line for people about each other one, which is not written
    */
-  public List<RestoredKey> restore(List<Key> kept, Trust trust) throws AttestationException {
+  public record Outcome(List<RestoredKey> proven, List<String> refused) {
+    public Outcome {
+      proven = List.copyOf(proven);
+      refused = List.copyOf(refused);
+    }
+  }
+
+  /**
+   * Writes those that their parties have signed, if the store does not have them, or has an earlier
+   * epoch of them. Keys that are not ACTIVE are left out.
+   *
+   * @throws IllegalArgumentException if the trust file has a requester's key that is none; nothing
+   *     is written then
+   */
+  public Outcome restore(List<Key> kept, Trust trust) {
     List<KeyRecord> records = new ArrayList<>();
+    List<String> refused = new ArrayList<>();
+    int number = 0;
     for (Key key : kept) {
+      number++;
       if (key.getState() == Key.State.ACTIVE) {
-        records.add(record(AttestedKey.of(key.getName(), key, trust), key));
+        try {
+          records.add(record(AttestedKey.of(key.getName(), key, trust), key));
+        } catch (AttestationException e) {
+          refused.add("%s: not written: %s".formatted(name(key, number), e.getMessage()));
+        }
       }
     }
-    return store.restore(records);
+    return new Outcome(store.restore(records), refused);
+  }
+
+  /** No text of a list that is not believed comes into a line but the name of a key. */
+  private static String name(Key key, int number) {
+    return IntentVerifier.isKeyName(key.getName()) ? key.getName() : "key " + number;
   }
 
   private static KeyRecord record(AttestedKey attested, Key key) {
