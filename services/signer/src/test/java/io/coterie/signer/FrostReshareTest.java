@@ -489,7 +489,7 @@ class FrostReshareTest {
         .isEqualTo(RefusalReason.REFUSAL_REASON_KEY_EXISTS);
 
     assertThat(forget(alpha, wrong)).contains("holds nothing of", right + " (epoch 1 active)");
-    // Whoever leaves the request in the folder himself gets no further.
+    // A request that is left in the folder without the command gets no further.
     new OperatorRequests(Path.of(alpha))
         .ask(new OperatorRequests.Request(Kind.FORGET_KEY, KEY + " " + wrong, "by mistake"));
     Installation.until("it is refused", () -> forgotten().size() == 1);

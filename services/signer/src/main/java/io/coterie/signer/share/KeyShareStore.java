@@ -132,7 +132,7 @@ public interface KeyShareStore {
 
   /**
    * Tells a listener, in place of an earlier one, the name of each key of which the operator has
-   * had shares destroyed. What the process still has of those must not be used.
+   * had shares destroyed. The process must not use anything that it still has of those.
    */
   void onForgotten(Consumer<String> listener);
 
