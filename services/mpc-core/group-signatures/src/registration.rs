@@ -191,7 +191,7 @@ pub struct Attempt {
     pub(crate) order: Option<Ordered>,
 }
 
-/// What the ticket's identity has signed when it ordered a run.
+/// The content that the ticket's identity signed when it ordered a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ordered {
     pub(crate) session: [u8; 32],

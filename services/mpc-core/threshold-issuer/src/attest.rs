@@ -118,8 +118,8 @@ impl NamedIssuers {
         if issuers.consistent() { Ok(()) } else { Err(AttestationError::Malformed) }
     }
 
-    /// What an issuer signs. A statement begins with its tag, so that no other statement of the same key is taken for
-    /// it. The digest of the group has name, epoch, openers with their threshold and key, X_m and pk_m.
+    /// The bytes that an issuer signs. They begin with a tag, so that no other statement of the same key is taken for
+    /// one. The digest of the group has name, epoch, openers with their threshold and key, X_m and pk_m.
     fn statement(&self, group: &GroupPublic, issuers: &Issuers) -> Vec<u8> {
         let mut transcript = Transcript::new(tags::ATTESTATION);
         transcript.append("installation", self.installation.as_bytes());

@@ -85,8 +85,8 @@ impl JoinTerms {
         self.attempt.terms(&[&self.issuers.hash()])
     }
 
-    /// [T0] the session of the join, as `me` starts it: the one that the identity has ordered, among these issuers, with
-    /// their configured keys. The member, under a number that is none of the issuers', signs with the identity's key,
+    /// [T0] the session of the join, as `me` starts it: the one that the identity has ordered, among these issuers,
+    /// with their configured keys. The member, under a number that is none of the issuers', signs with the identity's key,
     /// so nobody else takes its place.
     pub fn settings(
         &self,

@@ -187,7 +187,7 @@ fn run_of(identity: &EvidenceKey) -> JoinTerms {
     installation.terms(ordered(run, SESSION, &identity.public()))
 }
 
-/// A join of issuers 11 and 12 in the session that its terms make, for a ticket of the usual identity. Whoever sits in
+/// A join of issuers 11 and 12 in the session that its terms make, for a ticket of the usual identity. The party in
 /// the member's place has the member's secret, makes its session for the identity `claimed`, and signs with `signing`.
 fn joined_by(claimed: &EvidenceKey, signing: &EvidenceKey) -> Outcomes {
     let installation = Installation::usual();

@@ -438,8 +438,8 @@ fn one_corrupt_issuer_does_not_make_two_members_of_one_ticket() {
     assert_eq!(refused, Some(RegistrationError::TicketBound));
 }
 
-/// A person whom all issuers have answered for one ticket, and none has registered: a second ticket of the same identity
-/// finds it taken, after a restart too, and the first still gives its member.
+/// A person whom all issuers have answered for one ticket, and none has registered: a second ticket of the same
+/// identity finds it taken, after a restart too, and the first still gives its member.
 #[test]
 fn an_identity_with_two_tickets_stays_with_the_first() {
     let person = Person::new(60);
@@ -469,8 +469,8 @@ fn an_identity_with_two_tickets_stays_with_the_first() {
     registered(&Person::new(65), &mut stores);
 }
 
-/// Issuer 12 and the applicant are corrupt, and 11 and 13 follow the rules. One identity, two tickets: issuer 12 answers
-/// both, and each of the others has heard of one. Both would be members, one in the records of 11 and one in those of
+/// Issuer 12 and the applicant are corrupt, and 11 and 13 follow the rules. One identity, two tickets: issuer 12
+/// answers both, and each of the others has heard of one. Both would be members, one in the records of 11 and one in those of
 /// 13, if only members counted as taken.
 #[test]
 fn one_corrupt_issuer_does_not_make_two_members_of_one_identity() {
