@@ -86,8 +86,8 @@ impl JoinTerms {
     }
 
     /// [T0] the session of the join, as `me` starts it: the one that the identity has ordered, among these issuers,
-    /// with their configured keys. The member, under a number that is none of the issuers', signs with the identity's key,
-    /// so nobody else takes its place.
+    /// with their configured keys. The member, under a number that is none of the issuers', signs with the identity's
+    /// key, so nobody else takes its place.
     pub fn settings(
         &self,
         me: PartyId,

@@ -470,8 +470,8 @@ fn an_identity_with_two_tickets_stays_with_the_first() {
 }
 
 /// Issuer 12 and the applicant are corrupt, and 11 and 13 follow the rules. One identity, two tickets: issuer 12
-/// answers both, and each of the others has heard of one. Both would be members, one in the records of 11 and one in those of
-/// 13, if only members counted as taken.
+/// answers both, and each of the others has heard of one. Both would be members, one in the records of 11 and one in
+/// those of 13, if only members counted as taken.
 #[test]
 fn one_corrupt_issuer_does_not_make_two_members_of_one_identity() {
     let person = Person::new(66);
