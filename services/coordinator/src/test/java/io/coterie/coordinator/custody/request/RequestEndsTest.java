@@ -15,7 +15,6 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.TraceContext;
-import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -24,13 +23,11 @@ import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.time.Duration;
-import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -45,8 +42,7 @@ import org.junit.jupiter.api.Timeout;
 
 /** Requests that the database left alone have an end, and nobody asks for them again. */
 @Timeout(60)
-class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
-  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
+class RequestEndsTest implements TestKind {
 
   /** Requests that are worked on at once. */
   private static final int MOST = 8;
@@ -127,31 +123,6 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
   }
 
   @Override
-  public String name() {
-    return "test";
-  }
-
-  @Override
-  public String metricLabel() {
-    return CoordinatorMetrics.SIGNING_WORK;
-  }
-
-  @Override
-  public Class<VerifiedIntent.Signing> intents() {
-    return VerifiedIntent.Signing.class;
-  }
-
-  @Override
-  public SigningRecord prepare(VerifiedIntent.Signing intent, Instant now) {
-    return SigningRecord.pending(
-        RequestHeader.of(intent, now),
-        intent.key(),
-        intent.scheme(),
-        null,
-        DecodedPayload.getDefaultInstance());
-  }
-
-  @Override
   public Claim<SigningRecord> store(SigningRecord prepared) {
     requests.requirePlace(prepared);
     fails(away);
@@ -174,23 +145,11 @@ class RequestEndsTest implements RequestKind<SigningRecord, VerifiedIntent.Signi
   }
 
   @Override
-  public boolean giveEnd(SigningRecord stored, Run<SigningRecord> run) {
-    if (stored.state() == Signing.State.PENDING) {
-      return false;
-    }
-    run.finish(stored);
-    return true;
-  }
-
-  @Override
   public boolean work(
       Run<SigningRecord> run, SigningRecord request, VerifiedIntent.Signing intent) {
     works.incrementAndGet();
     fails(stopped);
-    SigningRecord.Result result =
-        new SigningRecord.Result(
-            ByteString.copyFromUtf8("signature"), OptionalInt.empty(), ByteString.EMPTY, false);
-    run.finish(stores.signings().finish(request.signed(result, List.of("p1"), 1, NOW)));
+    run.finish(stores.signings().finish(TestKind.signed(request)));
     return true;
   }
 

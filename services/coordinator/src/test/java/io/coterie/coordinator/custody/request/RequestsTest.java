@@ -16,7 +16,6 @@ import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.telemetry.TraceContext;
-import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -31,7 +30,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalInt;
 import java.util.UUID;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
@@ -62,7 +60,7 @@ class RequestsTest {
     boolean on(Run<R> run, Q request, V intent) throws InterruptedException;
   }
 
-  private static final Instant NOW = Instant.parse("2030-01-01T00:00:00Z");
+  private static final Instant NOW = TestKind.NOW;
 
   /** Requests that one replica works on. */
   private static final int MOST = 64;
@@ -73,8 +71,7 @@ class RequestsTest {
   private ExecutorService callers;
 
   /** One replica. */
-  private final class Coordinator
-      implements RequestKind<SigningRecord, VerifiedIntent.Signing, SigningRecord> {
+  private final class Coordinator implements TestKind {
     final AtomicInteger works = new AtomicInteger();
     final AtomicInteger unavailable = new AtomicInteger();
     final Stopping stopping = new Stopping();
@@ -116,10 +113,7 @@ class RequestsTest {
     }
 
     boolean sign(Run<SigningRecord> run, SigningRecord request) throws InterruptedException {
-      SigningRecord.Result result =
-          new SigningRecord.Result(
-              ByteString.copyFromUtf8("signature"), OptionalInt.empty(), ByteString.EMPTY, false);
-      SigningRecord signed = request.signed(result, List.of("p1"), 1, NOW);
+      SigningRecord signed = TestKind.signed(request);
       run.finish(
           requests.persistently(
               () -> {
@@ -136,21 +130,6 @@ class RequestsTest {
     }
 
     @Override
-    public String name() {
-      return "test";
-    }
-
-    @Override
-    public String metricLabel() {
-      return CoordinatorMetrics.SIGNING_WORK;
-    }
-
-    @Override
-    public Class<VerifiedIntent.Signing> intents() {
-      return VerifiedIntent.Signing.class;
-    }
-
-    @Override
     public String resource(VerifiedIntent.Signing intent) {
       return intent.key();
     }
@@ -161,12 +140,7 @@ class RequestsTest {
       if (refused != null) {
         throw refused;
       }
-      return SigningRecord.pending(
-          RequestHeader.of(intent, now),
-          intent.key(),
-          intent.scheme(),
-          null,
-          DecodedPayload.getDefaultInstance());
+      return TestKind.super.prepare(intent, now);
     }
 
     @Override
@@ -190,15 +164,6 @@ class RequestsTest {
     public Optional<SigningRecord> take(SigningRecord request) {
       requireDatabase();
       return stores.signings().take(request.id());
-    }
-
-    @Override
-    public boolean giveEnd(SigningRecord stored, Run<SigningRecord> run) {
-      if (stored.state() == Signing.State.PENDING) {
-        return false;
-      }
-      run.finish(stored);
-      return true;
     }
 
     @Override
