@@ -73,6 +73,10 @@ public final class EchoClient implements AutoCloseable {
     private final ByteArrayOutputStream partial = new ByteArrayOutputStream();
     private final SynchronousQueue<Boolean> messages = new SynchronousQueue<>();
     private volatile @Nullable CompletableFuture<Integer> answer;
+
+    /** Of the last message: a socket takes the next one only after it. */
+    private CompletableFuture<?> sent = CompletableFuture.completedFuture(null);
+
     private long id;
 
     Socket(HttpClient http, Cluster cluster, ChannelAccount self, ChannelAccount peer) {
@@ -114,7 +118,14 @@ public final class EchoClient implements AutoCloseable {
                       .addHeaders("content-type:application/json")
                       .setBody(body))
               .build();
-      socket.sendBinary(ByteBuffer.wrap(request.toByteArray()), true).join();
+      send(socket, request).join();
+    }
+
+    /** A request and the acknowledgement of a delivery come from two threads. */
+    private synchronized CompletableFuture<?> send(WebSocket to, WebSocketMessage message) {
+      ByteBuffer bytes = ByteBuffer.wrap(message.toByteArray());
+      sent = sent.thenCompose(_ -> to.sendBinary(bytes, true));
+      return sent;
     }
 
     void awaitMessage() {
@@ -156,17 +167,15 @@ public final class EchoClient implements AutoCloseable {
       if (message.hasResponse() && waiting != null) {
         waiting.complete(message.getResponse().getStatus());
       } else if (message.hasRequest()) {
-        from.sendBinary(
-            ByteBuffer.wrap(
-                WebSocketMessage.newBuilder()
-                    .setType(WebSocketMessage.Type.RESPONSE)
-                    .setResponse(
-                        WebSocketResponseMessage.newBuilder()
-                            .setId(message.getRequest().getId())
-                            .setStatus(200))
-                    .build()
-                    .toByteArray()),
-            true);
+        send(
+            from,
+            WebSocketMessage.newBuilder()
+                .setType(WebSocketMessage.Type.RESPONSE)
+                .setResponse(
+                    WebSocketResponseMessage.newBuilder()
+                        .setId(message.getRequest().getId())
+                        .setStatus(200))
+                .build());
         if (message.getRequest().getPath().endsWith("/message")) {
           try {
             messages.offer(true, PATIENCE.toMillis(), TimeUnit.MILLISECONDS);
