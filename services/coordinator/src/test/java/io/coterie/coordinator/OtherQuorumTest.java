@@ -339,4 +339,21 @@ class OtherQuorumTest {
         .containsEntry(StatusErrors.CAUSE, "timed_out");
     assertThat(installation.query("select state || '' from signings")).isEqualTo("3");
   }
+
+  /** An attempt that ended there would forget who lied, and begin again with the same parties. */
+  @Test
+  void a_lying_party_is_excluded_as_soon_as_the_database_stores_it() {
+    installation.parties.behave(FIRST, new Behaviour.Lies());
+    installation.execute(
+        "create function fail() returns trigger language plpgsql as $$ begin perform"
+            + " nextval('tried'); raise exception 'as told'; end $$; create sequence tried; create"
+            + " trigger away before insert on key_exclusions for each row execute function fail()");
+    var call = SigningServiceGrpc.newFutureStub(client).sign(sign(intent("one")));
+    eventually(() -> !installation.query("select 1 from tried where is_called").isEmpty());
+    installation.execute("drop trigger away on key_exclusions");
+    eventually(call::isDone);
+    assertThat(call.resultNow().getState()).isEqualTo(Signing.State.SIGNED);
+    assertThat(call.resultNow().getSessions()).isEqualTo(2);
+    assertThat(installation.query("select party_id from key_exclusions")).isEqualTo("1");
+  }
 }

@@ -414,6 +414,15 @@ final class TestInstallation implements AutoCloseable {
     }
   }
 
+  void execute(String sql) {
+    try (Connection c = java.sql.DriverManager.getConnection(database, "postgres", "");
+        Statement s = c.createStatement()) {
+      s.execute(sql);
+    } catch (SQLException e) {
+      throw new IllegalStateException(e);
+    }
+  }
+
   String query(String sql) {
     try (Connection c = java.sql.DriverManager.getConnection(database, "postgres", "");
         Statement s = c.createStatement();
