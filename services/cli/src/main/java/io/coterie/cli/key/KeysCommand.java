@@ -215,7 +215,8 @@ public final class KeysCommand {
           renewed,
           "is not known to have new shares by this intent: it shows epoch "
               + renewed.epoch()
-              + " by another one");
+              + " by another one, or by this one for fewer parties than the trust file asks for"
+              + " now");
       output.key(out(), answer, renewed);
       return 0;
     }
@@ -274,7 +275,8 @@ public final class KeysCommand {
       require(
           renewed.intents().contains(IntentVerifier.digest(signed.getPayload())),
           renewed,
-          "was not given to these parties by this intent");
+          "was not given to these parties by this intent, or they are fewer than the trust file"
+              + " asks for now");
       output.key(out(), answer, renewed);
       receipts(output, keys, renewed);
       return 0;

@@ -26,8 +26,9 @@ import java.util.Optional;
  * @param parties names of the holders, in ascending order of their party ids
  * @param epoch generation of the shares
  * @param keyPublic as every holder has stored it
- * @param intents digests of the intents that its attestation shows: the creation's, then every
- *     reshare's, and those of the refreshes that were not left out
+ * @param intents digests of the intents that were carried out: the creation's, then every
+ *     reshare's, and those of the refreshes that its attestation does not leave out. Not those of
+ *     which so few parties say so that a thief of a requester's key may have made it up.
  * @param holdings its parties from the creation on, and from each reshare that its attestation
  *     shows
  */
@@ -77,10 +78,13 @@ public record AttestedKey(
     List<Holding> holdings = new ArrayList<>(Holding.of(first).stream().toList());
     for (int i = 1; i < completions.size(); i++) {
       last = last.renewal(i, completions.get(i), trust);
-      intents.add(last.intent().digest());
       Holding.of(last).ifPresent(holdings::add);
+      // The parties that hold the shares since have signed it, and nobody else.
+      if (holdings.getLast().reachesFloors(name, trust)) {
+        intents.add(last.intent().digest());
+      }
     }
-    // Those of before prove nothing that the last one does not, and may have been left out.
+    // Those of before prove no more than intents and receipts of their time, and may be left out.
     holdings.getLast().requireFloors(name, trust);
     AttestedKey attested =
         new AttestedKey(

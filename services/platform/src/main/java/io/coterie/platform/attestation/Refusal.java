@@ -43,7 +43,7 @@ public record Refusal(String party, RefusalReason reason, Instant at, SignedRece
     for (SignedReceipt envelope : receipts.subList(0, some)) {
       Receipt receipt = Receipts.read(envelope).orElse(Receipt.getDefaultInstance());
       Optional<RefusalReason> reason = SessionFailures.refusal(receipt.getReason());
-      Optional<String> party = holder(key, request.reshareEpoch(), receipt.getParty());
+      Optional<String> party = holder(key, request.reshareEpoch(), receipt.getParty(), trust);
       if (reason.isPresent()
           && party.isPresent()
           && receipt.equals(
@@ -57,13 +57,18 @@ public record Refusal(String party, RefusalReason reason, Instant at, SignedRece
     return refusals;
   }
 
-  /** The name of a party that held the key when the request was made, or holds it now. */
-  private static Optional<String> holder(AttestedKey key, int reshareEpoch, int party) {
+  /**
+   * The name of a party that held the key when the request was made, or holds it now. Those of a
+   * reshare to so few that a thief of a requester's key may have made it up are none.
+   */
+  private static Optional<String> holder(
+      AttestedKey key, int reshareEpoch, int party, Trust trust) {
     return key.holdings().stream()
         .filter(
             holding ->
                 holding.reshareEpoch() == reshareEpoch
                     || holding.reshareEpoch() == key.reshareEpoch())
+        .filter(holding -> holding.reachesFloors(key.name(), trust))
         .flatMap(holding -> Optional.ofNullable(holding.holders().get(party)).stream())
         .findFirst();
   }

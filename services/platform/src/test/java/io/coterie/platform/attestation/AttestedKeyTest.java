@@ -28,6 +28,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Trust;
 import java.security.KeyPair;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
@@ -120,9 +121,37 @@ class AttestedKeyTest {
     assertProblem(
         AttestationProblem.THRESHOLD_FLOOR, answer(BIP340, creation, low, refreshed), floors);
     Key raised = answer(BIP340, creation, low, high, refresh(high));
-    assertThat(AttestedKey.of(KEY, raised, floors)).isEqualTo(believed(raised));
+    assertThat(AttestedKey.of(KEY, raised, floors))
+        .usingRecursiveComparison()
+        .ignoringFields("intents")
+        .isEqualTo(believed(raised));
     Key lowered = answer(BIP340, creation, high, reshare(high, 2, 2, 3, 4));
     assertProblem(AttestationProblem.THRESHOLD_FLOOR, lowered, floors);
+  }
+
+  /** A thief of a requester's key and as many corrupt parties have any session attested. */
+  @Test
+  void an_intent_of_which_too_few_parties_say_so_does_not_count() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession first = refresh(creation);
+    TestSession low = reshare(first, 2, 2, 3, 4);
+    TestSession within = refresh(low);
+    TestSession high = reshare(within, 3, 1, 2, 3, 4, 5);
+    TestSession last = refresh(high);
+    Key key = answer(BIP340, creation, first, low, within, high, last);
+    assertThat(believed(key).intents())
+        .isEqualTo(digests(creation, first, low, within, high, last));
+    Trust floors = trustWith("keys/*", Set.of(KeyRight.RESHARE), 3, 5);
+    AttestedKey attested = AttestedKey.of(KEY, key, floors);
+    assertThat(attested.intents()).isEqualTo(digests(creation, first, high, last));
+    assertThat(attested.creation()).isEqualTo(believed(key).creation());
+    assertThat(attested.holdings()).as("others still stand").isEqualTo(believed(key).holdings());
+  }
+
+  private static List<ByteString> digests(TestSession... sessions) {
+    return Arrays.stream(sessions)
+        .map(session -> IntentVerifier.digest(session.intent.getPayload()))
+        .toList();
   }
 
   static Trust trustWith(String keys, Set<KeyRight> rights, int threshold, int parties) {

@@ -15,11 +15,13 @@ import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedReceipt;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.trust.KeyRight;
 import io.coterie.trust.Trust;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
+import java.util.Set;
 import java.util.function.UnaryOperator;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -93,6 +95,26 @@ class RefusalTest {
         .extracting(Refusal::party)
         .containsExactly("p1", "p4");
     assertThat(refusals(2, List.of(says(1, 2)))).as("it had left by then").isEmpty();
+  }
+
+  /** A thief of a requester's key and as many corrupt parties can have made the reshare up. */
+  @Test
+  void the_parties_since_a_reshare_below_the_floors_of_today_are_not_its_parties()
+      throws Exception {
+    TestSession low = reshare(CREATION, 2, 2, 3, 6);
+    TestSession high = reshare(low, 3, 1, 2, 3, 4, 5);
+    List<SignedReceipt> receipts = List.of(says(6, 2), says(2, 2));
+    Trust floors = AttestedKeyTest.trustWith("keys/*", Set.of(KeyRight.RESHARE), 3, 5);
+    assertThat(parties(receipts, trust(), low, high)).containsExactly("p6", "p2");
+    assertThat(parties(receipts, floors, low, high)).as("it holds it now").containsExactly("p2");
+  }
+
+  private static List<String> parties(
+      List<SignedReceipt> receipts, Trust trust, TestSession low, TestSession high)
+      throws AttestationException {
+    AttestedKey key = AttestedKey.of(KEY, answer(BIP340, CREATION, low, high), trust);
+    NeverProof.Request request = new NeverProof.Request("wallet", ID, 2);
+    return Refusal.of(key, request, DIGEST, receipts, trust).stream().map(Refusal::party).toList();
   }
 
   record Lie(String told, SignedReceipt receipt) {

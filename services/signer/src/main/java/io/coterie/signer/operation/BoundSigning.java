@@ -95,7 +95,7 @@ final class BoundSigning implements Operation {
     if (plan.work() instanceof SessionPlan.Work.SignPresigned(ByteString id)) {
       presignature =
           presignatures
-              .take(id, plan, coordinator)
+              .take(id, plan, claim.share(), coordinator)
               .orElseThrow(
                   () ->
                       new RefusedException(

@@ -12,7 +12,8 @@ import java.util.List;
  *
  * @param id 32 bytes, the same at all its parties
  * @param session the session that made it
- * @param epoch of the share it was made from
+ * @param share the session that made the share it was made from
+ * @param epoch of that share
  * @param parties ids, ascending; all of them have to sign
  * @param target which key it signs with
  * @param coordinator roster name of the one that ordered it, and may order its use
@@ -24,6 +25,7 @@ public record Presignature(
     ByteString id,
     SessionId session,
     String key,
+    SessionId share,
     int epoch,
     List<Integer> parties,
     KeyTarget target,
@@ -32,9 +34,15 @@ public record Presignature(
     ByteString sealed,
     long madeNanos) {
 
-  /** Whether it is what the plan of a signing needs. */
-  boolean fits(SessionPlan plan, String orderedBy) {
+  /**
+   * Whether it is what the plan of a signing needs.
+   *
+   * @param held the session that made the share of the key which this party holds: by name and
+   *     epoch alone, that of a key which its operator had it forget would be the same
+   */
+  boolean fits(SessionPlan plan, SessionId held, String orderedBy) {
     return key.equals(plan.key())
+        && share.equals(held)
         && epoch == plan.epoch()
         && parties.equals(plan.partyIds())
         && target.equals(plan.target())

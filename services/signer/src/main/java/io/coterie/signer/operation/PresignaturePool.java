@@ -140,10 +140,13 @@ public final class PresignaturePool {
 
   /**
    * Takes one out, for ever, if it is what a signing needs. One that is for something else stays.
+   *
+   * @param share the session that made the share of the key which this party holds
    */
-  synchronized Optional<Presignature> take(ByteString id, SessionPlan plan, String coordinator) {
+  synchronized Optional<Presignature> take(
+      ByteString id, SessionPlan plan, SessionId share, String coordinator) {
     Presignature found = ready.get(id);
-    if (found == null || !found.fits(plan, coordinator)) {
+    if (found == null || !found.fits(plan, share, coordinator)) {
       return Optional.empty();
     }
     ready.remove(found.id());

@@ -1,6 +1,7 @@
 package io.coterie.signer.operation;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.party.v1.RefusalReason;
@@ -26,6 +27,9 @@ final class Presigning implements Operation {
   private final Consumer<ByteString> discard;
   private final LongSupplier nanos;
 
+  /** The session that made the share which this one uses; this one itself until it began. */
+  private SessionId share;
+
   /** Whether the pool keeps room for what this session makes. */
   private boolean reserved;
 
@@ -44,6 +48,7 @@ final class Presigning implements Operation {
       Consumer<ByteString> discard,
       LongSupplier nanos) {
     this.plan = plan;
+    this.share = plan.id();
     this.work = work;
     this.coordinator = coordinator;
     this.shares = shares;
@@ -54,13 +59,13 @@ final class Presigning implements Operation {
 
   @Override
   public Beginning begin() throws RefusedException {
-    KeyShare share = shares.held(plan.key());
-    ShareCheck.against(share, plan);
-    if (share.state() != KeyShare.State.ACTIVE) {
+    KeyShare held = shares.held(plan.key());
+    ShareCheck.against(held, plan);
+    if (held.state() != KeyShare.State.ACTIVE) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "the key is not active yet");
     }
-    Signing.verifyingKey(share, plan);
+    Signing.verifyingKey(held, plan);
     presignatures.working(coordinator, work.incarnation());
     switch (presignatures.reserve(plan.key(), work.count())) {
       case BUSY ->
@@ -71,7 +76,8 @@ final class Presigning implements Operation {
               RefusalReason.REFUSAL_REASON_POOL_FULL, "no more presignatures are kept");
       case NONE -> reserved = true;
     }
-    return new Beginning.Claim(share.session(), share.sealed(), null, null);
+    share = held.session();
+    return new Beginning.Claim(share, held.sealed(), null, null);
   }
 
   @Override
@@ -85,7 +91,9 @@ final class Presigning implements Operation {
     try {
       // Between order and end somebody may have been excluded, or the shares may be new ones.
       ShareCheck.notExcluded(shares.excluded(plan.key()), plan);
-      ShareCheck.against(shares.held(plan.key()), plan);
+      KeyShare held = shares.held(plan.key());
+      ShareCheck.against(held, plan);
+      ShareCheck.unchanged(held, share);
     } catch (RefusedException e) {
       made.forEach(each -> discard.accept(each.id()));
       return new Ending.Refused(e);
@@ -122,6 +130,7 @@ final class Presigning implements Operation {
               each.getId(),
               plan.id(),
               plan.key(),
+              share,
               plan.epoch(),
               plan.partyIds(),
               plan.target(),

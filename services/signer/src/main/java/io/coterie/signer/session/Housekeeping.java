@@ -13,6 +13,7 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -55,6 +56,7 @@ final class Housekeeping implements AutoCloseable {
 
   /**
    * @param held ends running sessions that are refused now
+   * @param forgotten told the keys of which the operator has had shares destroyed
    */
   Housekeeping(
       Inbox inbox,
@@ -64,6 +66,7 @@ final class Housekeeping implements AutoCloseable {
       SessionPorts.Ledgers ledgers,
       DiskShares room,
       Runnable held,
+      Consumer<String> forgotten,
       WorkPool pool) {
     this.inbox = inbox;
     this.presignatures = presignatures;
@@ -79,11 +82,7 @@ final class Housekeeping implements AutoCloseable {
     this.forgotNanos = pool.nanos();
     this.disk = pool.lane();
     this.outside = pool.lane();
-    shares.onForgotten(
-        key -> {
-          activation.forgotten(key);
-          presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
-        });
+    shares.onForgotten(forgotten);
     this.ticking = pool.every(TICK, this::tick);
   }
 

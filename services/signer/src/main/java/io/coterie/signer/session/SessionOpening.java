@@ -260,7 +260,9 @@ final class SessionOpening {
       keys.exclusions().check(session.plan());
       if (!session.plan().protocol().operation().makesShare()) {
         // And a newer share may be in use by now. One that is made looks itself before it is kept.
-        ShareCheck.against(keys.shares().held(session.plan().key()), session.plan());
+        KeyShare held = keys.shares().held(session.plan().key());
+        ShareCheck.against(held, session.plan());
+        ShareCheck.unchanged(held, begun.share());
       }
       if (session.run == null) {
         open(session, begun);

@@ -161,6 +161,9 @@ public final class KeyActivation {
   public void stored(KeyShare share) {
     lane.execute(
         () -> {
+          if (shares.ofSession(share.session()).isEmpty()) {
+            return; // Nothing is said of a share that the operator has had destroyed since.
+          }
           candidates
               .entrySet()
               .removeIf(

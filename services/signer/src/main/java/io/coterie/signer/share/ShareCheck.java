@@ -2,6 +2,7 @@ package io.coterie.signer.share;
 
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -61,6 +62,20 @@ public final class ShareCheck {
         plan.protocol().operation() != Protocol.Operation.REFRESH
             || plan.parties().size() == share.parties().size(),
         "new shares are for all parties of the key");
+  }
+
+  /**
+   * Refuses to go on with a share that is not the one of its key any more. Another one of the epoch
+   * may have taken its place, even of another key: the operator may have had this one forgotten.
+   *
+   * @param held the share of the key now
+   * @param used the session that made the share which is used
+   */
+  public static void unchanged(KeyShare held, SessionId used) throws RefusedException {
+    RefusedException.unless(
+        held.session().equals(used),
+        RefusalReason.REFUSAL_REASON_NOT_READY,
+        "the share of the key is another one than at the start of the session");
   }
 
   /**

@@ -100,6 +100,8 @@ class KeyActivationTest {
     reachable = Set.of(bravo, charlie);
     activation.tick(0);
     runAll();
+    activation.stored(share(SESSION, 2));
+    runAll();
   }
 
   private void runAll() {

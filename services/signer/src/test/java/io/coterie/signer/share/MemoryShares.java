@@ -42,6 +42,8 @@ public class MemoryShares implements KeyShareStore {
   /** Exclusions that apply to one share if it becomes active. */
   private final Map<SessionId, Set<Integer>> forgetful = new ConcurrentHashMap<>();
 
+  private volatile Consumer<String> forgetting = _ -> {};
+
   /** In the order in which they were stored. */
   private final List<KeyShare> stored = new ArrayList<>();
 
@@ -295,7 +297,17 @@ public class MemoryShares implements KeyShareStore {
   }
 
   @Override
-  public void onForgotten(Consumer<String> listener) {}
+  public void onForgotten(Consumer<String> listener) {
+    forgetting = listener;
+  }
+
+  /** The operator has the shares of a key destroyed. */
+  public void forget(String key) {
+    synchronized (this) {
+      stored.removeIf(share -> share.key().equals(key));
+    }
+    forgetting.accept(key);
+  }
 
   @Override
   public void housekeep() {}

@@ -1,0 +1,71 @@
+package io.coterie.signer.session;
+
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.operation.PresignaturePool;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.session.SessionLifecycle.Event;
+import io.coterie.signer.session.SessionLifecycle.State;
+import io.coterie.signer.share.KeyActivation;
+import io.coterie.signer.share.KeyShareStore;
+import java.util.Collection;
+import java.util.function.BiConsumer;
+
+/** Ends everything that this party does with shares that its operator has had destroyed. */
+final class ForgottenShares {
+  private final Sessions sessions;
+  private final KeyShareStore shares;
+  private final KeyActivation activation;
+  private final PresignaturePool presignatures;
+  private final BiConsumer<Session, RefusedException> refuse;
+
+  /**
+   * @param refuse ends a session, in its lane
+   */
+  ForgottenShares(
+      Sessions sessions,
+      KeyShareStore shares,
+      KeyActivation activation,
+      PresignaturePool presignatures,
+      BiConsumer<Session, RefusedException> refuse) {
+    this.sessions = sessions;
+    this.shares = shares;
+    this.activation = activation;
+    this.presignatures = presignatures;
+    this.refuse = refuse;
+  }
+
+  /** Shares of a key are not on disk any more, and no session that is ordered now finds them. */
+  void forgotten(String key) {
+    activation.forgotten(key);
+    // Before the pool is looked at: a session that is not among these has filled it already.
+    Collection<Session> running = sessions.all();
+    presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
+    running.forEach(session -> session.run(() -> leave(session, key)));
+  }
+
+  /**
+   * Ends a session unless it uses another share or none, or has sent all that it sends: it can only
+   * see a signature then.
+   */
+  private void leave(Session session, String key) {
+    SessionPlan plan = session.plan;
+    if (plan == null || !plan.key().equals(key)) {
+      return;
+    }
+    if (plan.work() instanceof SessionPlan.Work.Presign) {
+      presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
+    }
+    boolean gone =
+        session.state == State.WAITING_FOR_KEY
+            ? shares.find(key).isEmpty()
+            : !session.share.equals(session.id) && shares.ofSession(session.share).isEmpty();
+    if (gone && SessionLifecycle.allows(session.state, Event.REFUSE)) {
+      refuse.accept(
+          session,
+          new RefusedException(
+              RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+              "the operator of this party had it forget its share of the key"));
+    }
+  }
+}
