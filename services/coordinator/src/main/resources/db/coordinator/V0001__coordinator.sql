@@ -160,8 +160,10 @@ create table abort_evidence (
 -- The replicas of this coordinator. Each renews its row every second and deletes it when it stops. All times are this
 -- database's.
 create table coordinator_replicas (
-  name    text        primary key,
-  seen_at timestamptz not null
+  name       text        primary key,
+  seen_at    timestamptz not null,
+  -- Since then no renewal of the row was missed.
+  seen_since timestamptz not null default now()
 );
 
 -- The account of each replica at the messaging service, sealed under that replica's data key.

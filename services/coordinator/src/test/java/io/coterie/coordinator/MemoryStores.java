@@ -7,6 +7,7 @@ import io.coterie.coordinator.custody.request.ReplicaStore;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.coordinator.storage.memory.MemoryDatabase;
 import java.time.Duration;
+import java.util.function.LongSupplier;
 
 /**
  * One database in memory, as several replicas see it. {@link StoreContractTest} holds it to that.
@@ -20,7 +21,16 @@ public final class MemoryStores {
   }
 
   MemoryStores(Duration goneAfter) {
-    this.database = new MemoryDatabase(System::nanoTime, goneAfter);
+    this(System::nanoTime, goneAfter);
+  }
+
+  /**
+   * Replicas are there for so long after they were seen.
+   *
+   * @param nanoTime monotonic clock, ns
+   */
+  public MemoryStores(LongSupplier nanoTime, Duration goneAfter) {
+    this.database = new MemoryDatabase(nanoTime, goneAfter);
   }
 
   /** The stores of the replica of that name. */

@@ -102,7 +102,7 @@ class StoreContractTest {
     return replica(postgres, name, Duration.ofMinutes(10));
   }
 
-  private static Replica replica(PGSimpleDataSource postgres, String name, Duration goneAfter) {
+  static Replica replica(PGSimpleDataSource postgres, String name, Duration goneAfter) {
     Worker worker = new Worker(name, goneAfter);
     return new Replica(
         new JdbcKeyStore(postgres, worker),

@@ -145,7 +145,6 @@ final class CoordinatorProcess {
         new Handover(
             database.of(ReplicaStore.class, threads),
             List.of(renewals, signings),
-            GONE_AFTER,
             threads,
             threads,
             metrics);

@@ -287,7 +287,6 @@ class CustodyConfiguration {
   @DependsOnDatabaseInitialization
   Handover handover(
       ReplicaStore replicas,
-      Worker worker,
       KeyCreations creations,
       KeyRenewals renewals,
       Signings signings,
@@ -295,7 +294,6 @@ class CustodyConfiguration {
     return new Handover(
         replicas,
         List.of(creations, renewals, signings),
-        worker.goneAfter(),
         services.threads(),
         services.time(),
         services.metrics());

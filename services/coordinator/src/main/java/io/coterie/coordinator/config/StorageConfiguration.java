@@ -81,8 +81,8 @@ class StorageConfiguration {
 
   @Bean
   JdbcSigningStore signingStore(
-      DataSource durable, HikariDataSource soonDataSource, Worker worker) {
-    return new JdbcSigningStore(durable, soonDataSource, worker);
+      DataSource durable, @Qualifier("soonDataSource") DataSource soon, Worker worker) {
+    return new JdbcSigningStore(durable, soon, worker);
   }
 
   @Bean

@@ -6,8 +6,11 @@ import javax.sql.DataSource;
 /** The replicas that are there, in PostgreSQL and by its clock. */
 public final class JdbcReplicaStore implements ReplicaStore {
   private static final String SEEN =
-      "with this as (insert into coordinator_replicas (name, seen_at) values (?, now())"
-          + "   on conflict (name) do update set seen_at = now())"
+      "with this as (insert into coordinator_replicas as r (name, seen_at, seen_since)"
+          // The time at which the row is written: now() is of before a wait for a lock.
+          + "   values (?, clock_timestamp(), clock_timestamp()) on conflict (name) do update set"
+          + "   seen_since = case when r.seen_at > clock_timestamp() - make_interval(secs => ?)"
+          + "     then r.seen_since else clock_timestamp() end, seen_at = clock_timestamp())"
           + " select 1 + count(*) from coordinator_replicas r where r.name <> ? and "
           + Worker.IS_THERE;
 
@@ -33,8 +36,9 @@ public final class JdbcReplicaStore implements ReplicaStore {
             SEEN,
             s -> {
               s.setString(1, self.name());
-              s.setString(2, self.name());
-              s.setDouble(3, self.seconds());
+              s.setDouble(2, self.interruptionSeconds());
+              s.setString(3, self.name());
+              s.setDouble(4, self.seconds());
             },
             row -> row.getInt(1))
         .getFirst();

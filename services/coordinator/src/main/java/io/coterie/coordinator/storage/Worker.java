@@ -1,12 +1,13 @@
 package io.coterie.coordinator.storage;
 
+import io.coterie.coordinator.custody.request.ReplicaStore;
 import java.sql.PreparedStatement;
 import java.sql.SQLException;
 import java.time.Duration;
 
 /**
  * This replica, as the {@code worker} of rows that have not ended: such a row belongs to the
- * replica that it names for as long as that one is there.
+ * replica that it names until that one has left or is gone.
  *
  * @param name of this replica
  * @param goneAfter how long a replica counts as there after it was seen
@@ -15,6 +16,16 @@ public record Worker(String name, Duration goneAfter) {
 
   /** A replica {@code r} that is there. Takes {@link #seconds}. */
   static final String IS_THERE = "r.seen_at > now() - make_interval(secs => ?)";
+
+  /**
+   * Whether a replica {@code r} that has not left is gone: this one was seen without interruption
+   * for so long, and the other was not. Else the database may have been away for both. The question
+   * is part of the statement that takes rows, which may wait for an outage to end. Takes {@link
+   * #name} and {@link #seconds}.
+   */
+  private static final String IS_GONE =
+      "exists (select 1 from coordinator_replicas self where self.name = ?"
+          + " and self.seen_at - make_interval(secs => ?) >= greatest(self.seen_since, r.seen_at))";
 
   private static final double NANOS = 1e9;
 
@@ -61,21 +72,22 @@ public record Worker(String name, Duration goneAfter) {
         + table
         + ".worker = ?) or not exists (select 1 from coordinator_replicas r where r.name = "
         + table
-        + ".worker and "
-        + IS_THERE
+        + ".worker and not "
+        + IS_GONE
         + "))";
   }
 
   /**
    * Sets the parameters of {@link #free}.
    *
-   * @param index of the first of the three
+   * @param index of the first of the four
    * @param own whether what is this replica's already counts as free
    */
   private void bindFree(PreparedStatement statement, int index, boolean own) throws SQLException {
     statement.setBoolean(index, own);
     statement.setString(index + 1, name);
-    statement.setDouble(index + 2, seconds());
+    statement.setString(index + 2, name);
+    statement.setDouble(index + 3, seconds());
   }
 
   /**
@@ -97,5 +109,10 @@ public record Worker(String name, Duration goneAfter) {
   /** {@link #goneAfter}. */
   double seconds() {
     return goneAfter.toNanos() / NANOS;
+  }
+
+  /** {@link ReplicaStore#interruption}. */
+  double interruptionSeconds() {
+    return ReplicaStore.interruption(goneAfter).toNanos() / NANOS;
   }
 }

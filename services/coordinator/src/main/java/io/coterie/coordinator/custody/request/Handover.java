@@ -40,7 +40,7 @@ public final class Handover {
   }
 
   /** Between two looks. A request that a caller waits for is looked at more often. */
-  private static final Duration LOOK = Duration.ofSeconds(1);
+  private static final Duration LOOK = ReplicaStore.HEARTBEAT;
 
   /** Completes when it is to look at once. */
   private final AtomicReference<CompletableFuture<Void>> call =
@@ -49,7 +49,6 @@ public final class Handover {
   private final ReplicaStore replicas;
   private final List<? extends Work> work;
   private final CoordinatorMetrics metrics;
-  private final Duration goneAfter;
   private final Executor threads;
   private final ReplicaTime time;
 
@@ -79,12 +78,6 @@ public final class Handover {
 
   private boolean unseen;
   private boolean untaken;
-  private long seenNanos;
-
-  /**
-   * Until then, this replica does not take another for gone that may only have missed heartbeats.
-   */
-  private volatile long blindUntilNanos;
 
   private volatile boolean stopping;
   private volatile int there;
@@ -92,24 +85,19 @@ public final class Handover {
   /**
    * The handing over of one replica, not started.
    *
-   * @param goneAfter how long a replica counts as there after it was seen
    * @param threads starts the thread that looks
    */
   public Handover(
       ReplicaStore replicas,
       List<? extends Work> work,
-      Duration goneAfter,
       Executor threads,
       ReplicaTime time,
       CoordinatorMetrics metrics) {
-    this.goneAfter = goneAfter;
     this.replicas = replicas;
     this.work = List.copyOf(work);
     this.metrics = metrics;
     this.threads = threads;
     this.time = time;
-    this.seenNanos = time.nanos();
-    this.blindUntilNanos = seenNanos;
     metrics.watchReplicas(() -> there);
   }
 
@@ -170,7 +158,6 @@ public final class Handover {
   private void look() {
     try {
       there = replicas.seen();
-      notice();
       unseen = false;
       if (able && taking.isDone()) {
         CompletableFuture<Void> ended = new CompletableFuture<>();
@@ -189,10 +176,8 @@ public final class Handover {
 
   private void lookForWork(CompletableFuture<Void> ended) {
     try {
-      if (!resumed || time.nanos() - blindUntilNanos >= 0) {
-        takeOver(!resumed);
-        resumed = true;
-      }
+      takeOver(!resumed);
+      resumed = true;
       work.forEach(Work::heedCancellations);
       untaken = false;
     } catch (StoreUnavailableException e) {
@@ -205,18 +190,6 @@ public final class Handover {
     } finally {
       ended.complete(null);
     }
-  }
-
-  /**
-   * A replica that missed its own heartbeats waits `gone-after` before taking over work: while the
-   * database was away, the others could not show themselves either.
-   */
-  private void notice() {
-    long now = time.nanos();
-    if (now - seenNanos > Math.max(goneAfter.toNanos() / 2, 2 * LOOK.toNanos())) {
-      blindUntilNanos = now + goneAfter.toNanos();
-    }
-    seenNanos = now;
   }
 
   private void takeOver(boolean resuming) {

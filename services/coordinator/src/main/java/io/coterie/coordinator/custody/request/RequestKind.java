@@ -55,7 +55,8 @@ public interface RequestKind<Q extends StoredRequest, V extends VerifiedIntent, 
   Optional<Q> find(String requester, String requestId);
 
   /**
-   * Makes a request this replica's work, unless another replica that is there works on it.
+   * Makes a request this replica's work, unless another replica works on it that is there, or may
+   * be there ({@link ReplicaStore}).
    *
    * @return as it is stored; empty if it has ended, or is another's work
    */

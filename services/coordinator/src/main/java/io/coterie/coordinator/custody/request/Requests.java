@@ -118,6 +118,10 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         request.resource(),
         caller,
         fresh -> {
+          if (kind.find(request.requester(), request.requestId()).isEmpty()) {
+            // A crash of the database has lost it; only a call with its intent stores it again.
+            throw Failure.of(ErrorReason.END_UNKNOWN, request.resource()).toException();
+          }
           begin(fresh, request, () -> recheck(request), Turn.ANY);
           return true;
         });

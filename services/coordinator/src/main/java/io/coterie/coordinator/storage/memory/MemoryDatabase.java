@@ -51,8 +51,14 @@ public final class MemoryDatabase {
   final Map<String, Set<Integer>> behind = new TreeMap<>();
   final Map<ByteString, LedgerStore.Remembered> ledgers = new LinkedHashMap<>();
 
-  /** When each replica was seen last. */
-  private final Map<String, Long> seenNanos = new HashMap<>();
+  /**
+   * When a replica was seen.
+   *
+   * @param sinceNanos since then without interruption
+   */
+  private record Presence(long lastNanos, long sinceNanos) {}
+
+  private final Map<String, Presence> presences = new HashMap<>();
 
   private final LongSupplier nanoTime;
   private final Duration goneAfter;
@@ -100,22 +106,37 @@ public final class MemoryDatabase {
 
   /** A replica shows that it is there; returns how many are. */
   synchronized int seen(String replica) {
-    seenNanos.put(replica, nanoTime.getAsLong());
-    return (int) seenNanos.keySet().stream().filter(this::isThere).count();
+    long now = nanoTime.getAsLong();
+    presences.merge(
+        replica,
+        new Presence(now, now),
+        (before, first) ->
+            now - before.lastNanos < ReplicaStore.interruption(goneAfter).toNanos()
+                ? new Presence(now, before.sinceNanos)
+                : first);
+    return (int)
+        presences.values().stream()
+            .filter(presence -> now - presence.lastNanos < goneAfter.toNanos())
+            .count();
   }
 
   synchronized void left(String replica) {
-    seenNanos.remove(replica);
-  }
-
-  private boolean isThere(String replica) {
-    Long seen = seenNanos.get(replica);
-    return seen != null && nanoTime.getAsLong() - seen < goneAfter.toNanos();
+    presences.remove(replica);
   }
 
   private boolean isFree(Row<?> row, String replica, boolean own) {
     String worker = row.worker;
-    return worker == null || (own && worker.equals(replica)) || !isThere(worker);
+    return worker == null || (own && worker.equals(replica)) || isGone(worker, replica);
+  }
+
+  /** Whether a replica has left, or was not seen for long while the one that asks was. */
+  private boolean isGone(String worker, String replica) {
+    Presence other = presences.get(worker);
+    Presence self = presences.get(replica);
+    return other == null
+        || (self != null
+            && self.lastNanos - self.sinceNanos >= goneAfter.toNanos()
+            && self.lastNanos - other.lastNanos >= goneAfter.toNanos());
   }
 
   <R> Optional<R> take(@Nullable Row<R> row, boolean ended, String replica) {

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
-import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CopyOnWriteArrayList;
@@ -50,7 +49,6 @@ class HandoverLooksTest implements Handover.Work {
               public void leave() {}
             },
             List.of(this),
-            Duration.ofSeconds(10),
             threads,
             ReplicaTime.ofMachine(),
             new CoordinatorMetrics(new SimpleMeterRegistry()));

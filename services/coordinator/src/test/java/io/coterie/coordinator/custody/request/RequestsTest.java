@@ -578,6 +578,15 @@ class RequestsTest {
     assertThat(here.works).hasValue(2);
   }
 
+  /** Else its caller would look for it without a pause. */
+  @Test
+  void a_request_that_the_database_has_lost_is_not_waited_for() {
+    SigningRecord lost = here.prepare(intent(), NOW);
+    refuses(
+        ErrorReason.END_UNKNOWN, () -> here.requests.await(lost, caller(Duration.ofSeconds(5))));
+    assertThat(here.requests.running()).isZero();
+  }
+
   @Test
   void work_that_an_error_of_the_machine_ends_is_told_and_not_taken_up_again() throws Exception {
     VerifiedIntent.Signing intent = intent();
