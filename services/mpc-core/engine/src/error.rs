@@ -227,8 +227,8 @@ pub struct Abort {
     pub cause: AbortCause,
     /// Those shown to have deviated, ascending. Empty when nobody can be, and never this party.
     pub culprits: Vec<PartyId>,
-    /// Without culprits: those of whom one may have caused it, ascending. Empty only of an [`AbortCause::Internal`] of
-    /// our own.
+    /// If there are no culprits, those of whom one may have caused it, ascending. Empty only for an
+    /// [`AbortCause::Internal`] of our own.
     pub suspects: Vec<PartyId>,
     /// Evidence that convinces anybody, if the cause has any: signed envelopes; the notice by whose word the run ended;
     /// of [`AbortCause::PartyRestarted`] two signed headers.

@@ -14,7 +14,7 @@ pub struct HedgedRng {
 }
 
 impl HedgedRng {
-    /// For one purpose in one session. `secret` is what the party knows and others do not; it may be empty.
+    /// A generator for one purpose in one session. `secret` is what the party knows and others do not; it may be empty.
     pub fn new(ctx: &SessionContext, purpose: Tag, secret: &[u8], rng: &mut dyn CryptoRng) -> Self {
         Self { seed: hedged(ctx, purpose, secret, rng), drawn: 0 }
     }

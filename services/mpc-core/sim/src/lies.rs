@@ -86,7 +86,7 @@ impl Lie {
 pub enum Cover {
     /// Sealed to its recipient.
     Sealed,
-    /// As it is.
+    /// Not sealed.
     None,
     /// Sealed, and changed afterwards.
     Broken,

@@ -116,7 +116,7 @@ fn is_constant(bits: &[Lit]) -> bool {
     bits.iter().all(|b| b.value().is_some())
 }
 
-/// Without the constant zeros at the top.
+/// The bits below the constant zeros at the top.
 fn trim(bits: &[Lit]) -> &[Lit] {
     let length = bits.iter().rposition(|b| *b != Lit::FALSE).map_or(0, |i| i + 1);
     bits.get(..length).unwrap_or(bits)

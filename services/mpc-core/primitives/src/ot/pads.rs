@@ -35,14 +35,14 @@ impl Sent {
 pub(crate) struct SenderSalt([u8; SALT_BYTES]);
 
 impl SenderSalt {
-    /// Of the randomness of a step that answers the receiver's message.
+    /// Draws a salt from the randomness of a step that answers the receiver's message.
     pub(crate) fn draw(rng: &mut HedgedRng) -> Self {
         let mut salt = [0u8; SALT_BYTES];
         rand_core::Rng::fill_bytes(rng, &mut salt);
         Self(salt)
     }
 
-    /// As it came.
+    /// The salt that the sender has sent.
     pub(crate) fn new(bytes: &[u8; SALT_BYTES]) -> Self {
         Self(*bytes)
     }

@@ -27,7 +27,7 @@ impl Request {
         base::Request::decode(bytes).ok().map(Self)
     }
 
-    /// As it came.
+    /// The bytes that were decoded.
     pub fn as_bytes(&self) -> &[u8; REQUEST_BYTES] {
         &self.0.bytes
     }

@@ -70,7 +70,7 @@ pub struct Presignature<S: Suite> {
     pub(super) share: Arc<KeyShare<S>>,
     pub(super) target: Target,
     pub(super) nonces: Nonces<S>,
-    /// Of all signers, the own ones included.
+    /// The commitments of all signers, this party's included.
     pub(super) commitments: AllCommitments<S>,
 }
 

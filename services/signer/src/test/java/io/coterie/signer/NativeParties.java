@@ -75,8 +75,8 @@ final class NativeParties implements AutoCloseable {
   }
 
   /**
-   * Signs with the evidence key that a party's vault has sealed, as engine/src/seal.rs draws it:
-   * what a corrupt party can do, and nobody else.
+   * Signs with the evidence key that a party's vault has sealed, as engine/src/seal.rs draws it. A
+   * corrupt party can do so, and nobody else.
    */
   byte[] signAs(String name, byte[] message) {
     byte[] blob = Objects.requireNonNull(identities.get(name)).sealed();

@@ -49,7 +49,7 @@ final class Chance implements RandomGenerator {
     return (int) Long.remainderUnsigned(nextLong(), bound);
   }
 
-  /** Between two times, ns, both included. */
+  /** A time between two times, ns, both included. */
   long between(long least, long most) {
     return least + Long.remainderUnsigned(nextLong(), most - least + 1);
   }

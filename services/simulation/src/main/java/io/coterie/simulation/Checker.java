@@ -301,7 +301,7 @@ final class Checker {
     }
   }
 
-  /** Over all that a party has ever sent, by any process of it and from any store. */
+  /** Compares with all that a party has ever sent, by any process of it and from any store. */
   private void checkOneTimeValue(int party, SessionEnvelope message) {
     FastEnvelope envelope = FastEnvelope.decode(message.getEnvelope().toByteArray());
     if (envelope != null) {

@@ -23,7 +23,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 final class Clients {
   private static final long MILLI = 1_000_000L;
 
-  /** Of so many requests the last ones are asked for again, or cancelled. */
+  /** So many of the latest requests may be asked for again, or cancelled. */
   private static final int LATELY = 4;
 
   /** How often a client repeats a call that gave it no end. */

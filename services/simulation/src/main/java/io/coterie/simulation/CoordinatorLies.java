@@ -6,10 +6,10 @@ import java.util.List;
 
 /** The lies of a coordinator: orders that an honest one would not give. */
 final class CoordinatorLies {
-  /** Of so many orders the last ones are replayed more often. */
+  /** So many of the latest orders are replayed more often. */
   private static final int LATELY = 10;
 
-  /** As long as new shares take, about. */
+  /** New shares take about as long. */
   private static final long SOON_NANOS = 300_000_000;
 
   /** Those that break most without the rule against them are told more often. */

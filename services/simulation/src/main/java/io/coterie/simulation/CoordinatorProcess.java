@@ -189,12 +189,12 @@ final class CoordinatorProcess {
     threads.execute(call);
   }
 
-  /** As the call {@code Sign} does. */
+  /** Does the work of the call {@code Sign}. */
   SigningRecord sign(SignedIntent intent, Duration patience) throws InterruptedException {
     return signings.sign((VerifiedIntent.Signing) verified(intent), caller(patience));
   }
 
-  /** As the call {@code CancelSigning} does. */
+  /** Does the work of the call {@code CancelSigning}. */
   CancelledSigning cancel(SignedIntent intent, Duration patience) throws InterruptedException {
     return signings.cancel((VerifiedIntent.Cancellation) verified(intent), caller(patience));
   }

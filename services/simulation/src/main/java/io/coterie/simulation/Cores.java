@@ -26,7 +26,7 @@ sealed interface Cores {
    */
   record Opened(ProtocolCore core, Runnable close) {}
 
-  /** Without cryptography. */
+  /** A core that does no cryptography. */
   record Fast(int parties) implements Cores {
     @Override
     public Map<Integer, byte[]> evidence() {

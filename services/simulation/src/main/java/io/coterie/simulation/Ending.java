@@ -26,7 +26,7 @@ final class Ending {
   static final String MISCOUNTED = "ends in a multiplication are counted wrongly";
   static final String FENCED = "a store that never went back is fenced";
 
-  /** In the coverage. */
+  /** The name of these exclusions in the coverage. */
   static final String EXCLUDED_FOR_ENDS = "excluded for ends in a multiplication";
 
   private static final Duration PATIENCE = Duration.ofSeconds(20);

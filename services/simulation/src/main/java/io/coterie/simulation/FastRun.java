@@ -46,7 +46,7 @@ final class FastRun implements ProtocolCore.Run {
   private final FastCore core;
   private final Set<Integer> peers = new TreeSet<>();
 
-  /** By sender and round. */
+  /** The envelopes that it has heard, by sender and round. */
   private final Map<Integer, Map<Integer, FastEnvelope>> heard = new TreeMap<>();
 
   /** The number of each party's run; this party's own too. */

@@ -34,7 +34,7 @@ final class Identities {
 
   private static final Map<Integer, byte[]> EVIDENCE_KEYS = new ConcurrentHashMap<>();
 
-  /** By the secret. Making one takes as long as signing. */
+  /** The public keys by their secrets. Making one takes as long as signing. */
   private static final Map<ByteString, byte[]> PUBLIC_KEYS = new ConcurrentHashMap<>();
 
   private static final IntentSigner INTENTS = intents(REQUESTER);

@@ -16,7 +16,7 @@ final class Messages {
     }
   }
 
-  /** In words, for the trace. */
+  /** Describes a message in words, for the trace. */
   static String describe(PartyMessage message, Checker checker) {
     return switch (message.getBodyCase()) {
       case ENVELOPE -> "envelope of " + checker.name(message.getEnvelope().getSessionId());

@@ -33,7 +33,7 @@ final class OrderChecker {
     final Set<String> replicas = new HashSet<>();
     final Set<ByteString> sessions = new HashSet<>();
 
-    /** By replica, the session that its process has begun last. */
+    /** The session that the process of each replica has begun last. */
     final Map<String, Begun> last = new HashMap<>();
 
     Work(long sinceNanos) {

@@ -76,7 +76,7 @@ final class RequestChecker {
     static final Told UNKNOWN = new Told(1, ByteString.EMPTY);
     static final Told CLAIMED_NEVER = new Told(2, ByteString.EMPTY);
 
-    /** So many parties have said so that no lie can be behind it. */
+    /** So many parties have said that they never sign that lies alone cannot explain it. */
     static final Told NEVER = new Told(4, ByteString.EMPTY);
 
     static Told signed(ByteString signature) {
@@ -113,7 +113,7 @@ final class RequestChecker {
     requests.put(request.id(), new Request(request, holders));
   }
 
-  /** Of a request of a client, by its id; empty for another one. */
+  /** The request of a client with this id; empty if no client has one. */
   Optional<SigningRequest> request(String id) {
     return Optional.ofNullable(requests.get(id)).map(request -> request.asked);
   }
@@ -123,7 +123,7 @@ final class RequestChecker {
     cancellations.put(cancellation.digest(), cancellation);
   }
 
-  /** By the digest of its payload. */
+  /** The cancellation with this digest of its payload. */
   VerifiedIntent.Cancellation cancellation(ByteString digest) {
     VerifiedIntent.Cancellation cancellation = cancellations.get(digest);
     if (cancellation == null) {

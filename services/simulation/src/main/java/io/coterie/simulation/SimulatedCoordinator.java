@@ -492,7 +492,7 @@ final class SimulatedCoordinator {
     return own.perMille(300) ? key(World.ECDSA_KEY) : own.any(List.copyOf(keys.values()));
   }
 
-  /** As many parties of a key as must sign together. */
+  /** Chooses as many parties of a key as must sign together. */
   List<Integer> quorum(SimulatedKey key) {
     List<Integer> all = new ArrayList<>(key.holders);
     Collections.shuffle(all, new Random(chance.nextLong()));

@@ -46,7 +46,7 @@ final class SimulatedNetwork {
   private static final long MAX_LATENCY_NANOS = 30_000_000;
   private static final long MAX_DELAY_NANOS = 3_000_000_000L;
 
-  /** Between two looks whether members can be reached. */
+  /** The time between two looks whether members can be reached. */
   private static final long LOOK_NANOS = 100_000_000;
 
   private final Timeline timeline;
@@ -59,7 +59,7 @@ final class SimulatedNetwork {
   private final Map<String, Set<Endpoint>> connected = new HashMap<>();
   private final Set<String> cut = new HashSet<>();
 
-  /** Of 1000 messages so many meet each fault but a cut. */
+  /** So many of 1000 messages meet each fault but a cut. */
   private int faultsPerMille;
 
   private static final class Link {

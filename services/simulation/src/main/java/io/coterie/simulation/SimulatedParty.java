@@ -114,7 +114,7 @@ final class SimulatedParty {
 
   private @Nullable Incarnation current;
 
-  /** By how much its clock differs from the timeline. */
+  /** The difference between its clock and the timeline. */
   private Duration clockOffset = Duration.ZERO;
 
   /** One run of the signer. */
@@ -440,7 +440,7 @@ final class SimulatedParty {
 
   /** Ends every hold; soon. */
   void liftAll() {
-    // Also one that was asked for and is not done, or came back with a copy.
+    // This ends one that was asked for and is not done, too, or that came back with a copy.
     try {
       for (Path file : files(folder)) {
         if (file.getFileName().toString().startsWith("hold-")) {

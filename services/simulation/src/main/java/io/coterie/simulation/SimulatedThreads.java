@@ -106,7 +106,7 @@ final class SimulatedThreads implements Executor, ReplicaTime {
       try {
         task.run();
       } catch (Killed e) {
-        // As it should be.
+        // A killed process ends its threads so.
       } catch (Throwable e) {
         failure = e;
       } finally {

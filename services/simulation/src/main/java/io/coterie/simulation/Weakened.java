@@ -59,7 +59,7 @@ final class Weakened {
     }
   }
 
-  /** As if the requester had signed it. */
+  /** Believes the intent as if the requester had signed it. */
   private static VerifiedIntent believeSigning(SignedIntent signed) {
     try {
       SigningIntent intent = SigningIntent.parseFrom(signed.getPayload());

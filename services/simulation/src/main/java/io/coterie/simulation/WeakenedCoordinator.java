@@ -70,7 +70,7 @@ final class WeakenedCoordinator {
         : answers;
   }
 
-  /** As if the party had said that it never signs. */
+  /** Turns the answer into one that says that the party never signs. */
   private static CancelAnswer never(World world, int party, CancelAnswer answer) {
     Receipt receipt =
         Receipts.about(

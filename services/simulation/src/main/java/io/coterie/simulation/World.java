@@ -303,7 +303,7 @@ final class World implements SimulatedNetwork.Tap {
     if (own.perMille(500)) {
       kill(party, down);
     } else {
-      // Between what it gives the disk next and the commit of that.
+      // The kill falls between its next write and the commit of that.
       long soon = own.between(0, MILLI);
       party.disk().whenGiven(() -> timeline.in(soon, () -> kill(party, down)));
     }
@@ -327,7 +327,7 @@ final class World implements SimulatedNetwork.Tap {
     }
   }
 
-  /** For longer than the others wait for it at their starts. */
+  /** Stops a party for longer than the others wait for it at their starts. */
   private void leave(Chance own, SimulatedParty party) {
     if (party.runs()) {
       coverage.count("fault AWAY");

@@ -50,7 +50,7 @@ public record RootKey(byte[] spki) {
       verifier.update(message);
       return verifier.verify(signature);
     } catch (GeneralSecurityException e) {
-      // Also thrown for bytes that are not a signature at all.
+      // Bytes that are not a signature at all end here too.
       return false;
     }
   }

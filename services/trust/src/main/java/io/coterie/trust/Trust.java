@@ -116,7 +116,7 @@ public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
     }
   }
 
-  /** With the number of corrupt parties that an installation begins with. */
+  /** Has the number of corrupt parties with which an installation begins. */
   public Trust(Roster roster, List<Requester> requesters) {
     this(roster, requesters, DEFAULT_CORRUPT);
   }

@@ -15,10 +15,10 @@ import java.util.Locale;
 public final class CommandStarts {
   private static final double BAR_SECONDS = 0.7;
 
-  /** Of the files of the command, so that they are in memory. */
+  /** Runs that bring the files of the command into memory. */
   private static final int WARM_UPS = 3;
 
-  /** So often the coordinator has answered before: its own cold code is not what a start costs. */
+  /** Calls that warm the coordinator up: its own cold code is no cost of a start. */
   private static final int WARM_UPS_OF_CALLS = 20;
 
   private CommandStarts() {}

@@ -22,8 +22,8 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Two accounts without any cryptography, which send each other a message of 256 bytes and back:
- * what messaging costs alone.
+ * Two accounts without any cryptography, which send each other a message of 256 bytes and back.
+ * They show the cost of messaging alone.
  */
 public final class EchoClient implements AutoCloseable {
   private static final int CONTENT_BYTES = 256;

@@ -48,7 +48,7 @@ final class RehearsedKey {
   private static final String SHORT_NAME = "rehearsed";
   private static final int PARTIES = 2;
 
-  /** Of their SPKI forms, the bytes at the end that are the key. */
+  /** The bytes at the end of an SPKI form that are the key. */
   private static final int ED25519_BYTES = 32;
 
   private static final int IDENTITY_BYTES = 33;

@@ -78,7 +78,7 @@ public final class ClusterPlan {
     return this;
   }
 
-  /** So many coordinators with one database; the second one is called {@code coordinator-1}. */
+  /** Sets the number of coordinators with one database; the second is {@code coordinator-1}. */
   public ClusterPlan coordinators(int count) {
     coordinators = count;
     return this;

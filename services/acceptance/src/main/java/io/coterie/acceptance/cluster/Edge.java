@@ -161,7 +161,7 @@ public final class Edge implements AutoCloseable {
     return text.replace(what, by);
   }
 
-  /** As YAML. */
+  /** The path as a string of YAML. */
   private static String quoted(Path file) {
     return "'" + file.toString().replace("'", "''") + "'";
   }

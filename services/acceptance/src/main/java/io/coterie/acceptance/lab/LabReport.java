@@ -12,7 +12,7 @@ import java.util.function.Predicate;
 
 /** The latency lab's results as a page, beside the paper's figures and the bars that are set. */
 public final class LabReport {
-  /** With the paper's way of sending, which takes the longest: where not all cells are measured. */
+  /** Includes the paper's way of sending, which takes the longest and is measured for few cells. */
   static final List<SendMode> ALL_MODES =
       List.of(
           SendMode.GROUP,

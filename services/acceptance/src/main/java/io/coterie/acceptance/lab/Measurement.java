@@ -115,7 +115,7 @@ final class Measurement implements AutoCloseable {
     for (Shape shape : shapes) {
       key(new Cell("sign", Cell.BLS, shape, SendMode.GROUP, Cell.SUBSEQUENT, none));
     }
-    // By the shape with the most signers, so that each process has seen it.
+    // The shape with the most signers signs, so that each process has seen it.
     Shape widest = shapes.stream().max(Comparator.comparingInt(Shape::threshold)).orElseThrow();
     String key = key(new Cell("sign", Cell.BLS, widest, SendMode.GROUP, Cell.SUBSEQUENT, none));
     List<String> parties = cluster.partyNames().subList(0, widest.parties());

@@ -242,7 +242,7 @@ public final class DoctorCommand implements Callable<Integer> {
               .build(),
           HttpResponse.BodyHandlers.ofInputStream());
     } catch (IOException e) {
-      // Of a certificate that is not believed, the cause alone says so in words.
+      // Only the cause says in words that a certificate is not believed.
       String said = CliException.firstLine(root(e).getMessage());
       throw CliException.local(
           management

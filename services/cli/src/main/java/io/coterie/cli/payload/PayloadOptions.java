@@ -183,7 +183,7 @@ public final class PayloadOptions {
     return intent.addAllDerivationPath(derivationPath());
   }
 
-  /** With the scheme that its input asks for, and the tweak that it names. */
+  /** Sets the scheme that the input asks for, and the tweak that it names. */
   private static void bitcoin(SigningIntent.Builder intent, PsbtInput given) {
     ByteString content = psbt(given.file);
     intent.setBitcoinInput(BitcoinInput.newBuilder().setPsbt(content).setInput(given.input));

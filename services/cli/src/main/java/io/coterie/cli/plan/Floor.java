@@ -125,7 +125,7 @@ public final class Floor {
       return members.stream().mapToDouble(one::apply).toArray();
     }
 
-    /** From one member to the first {@code recipients} but itself; the coordinator comes last. */
+    /** One member sends to the first {@code recipients} but itself; the coordinator comes last. */
     void broadcast(int from, double start, int recipients, double[] heard) {
       if (sending == Sending.AT_ONCE) {
         each(from, start, recipients, heard);

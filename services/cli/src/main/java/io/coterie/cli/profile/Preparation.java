@@ -35,7 +35,7 @@ public final class Preparation {
       // Of each certificate the JDK looks whether it is of a public authority, and reads all of
       // them.
       Class.forName("sun.security.util.AnchorCertificates");
-      // By their descriptors, an answer is searched for fields that nobody knows.
+      // An answer is searched for unknown fields by the descriptors of its messages.
       Object unused =
           List.of(
               // Its table of powers, which the reader of JSON needs.

@@ -107,7 +107,7 @@ public final class SignCommand implements Callable<Integer> {
         ready != null ? Optional.empty() : Optional.of(profile.requesterKey());
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      // On its way while the person reads.
+      // The answer is on its way while the person reads.
       ListenableFuture<Key> answer = keys.ask(asked.getKey());
       if (ready != null) {
         approval.require(spec, ready);

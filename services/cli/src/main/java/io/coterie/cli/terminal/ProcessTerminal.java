@@ -10,7 +10,7 @@ import java.util.concurrent.TimeUnit;
 public final class ProcessTerminal implements Terminal {
   private static final long PATIENCE_SECONDS = 1;
 
-  /** In fewer, a line would have room for its mark alone. */
+  /** A line of fewer columns would have room for its mark alone. */
   private static final int MIN_COLUMNS = 8;
 
   @Override

@@ -8,7 +8,7 @@ import java.io.Writer;
  * others in a long line would else begin a line of the terminal, and look like one of the command.
  */
 final class WrappedLines extends UnitWriter {
-  /** Before what goes on from the line above. */
+  /** The mark of a line that goes on from the one above. */
   static final String MARK = "  | ";
 
   private static final int FIRST_WIDE = 0x80;

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record Client(
     String name, Set<String> submitFor, Set<String> readKeys, @Nullable Set<String> readSignings) {
-  /** In a configuration: the signings of all requesters. */
+  /** Stands in a configuration for the signings of all requesters. */
   private static final String ALL = "*";
 
   public Client {

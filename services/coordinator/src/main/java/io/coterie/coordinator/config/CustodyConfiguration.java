@@ -57,7 +57,7 @@ import org.springframework.context.annotation.Configuration;
 /** Wiring of keys, signings and presignatures, and of the sessions that they order. */
 @Configuration(proxyBeanMethods = false)
 class CustodyConfiguration {
-  /** For observing only: there is no share and no vault in this process. */
+  /** The core only observes: there is no share and no vault in this process. */
   @Bean
   @ConditionalOnMissingBean
   MpcCore mpcCore() {

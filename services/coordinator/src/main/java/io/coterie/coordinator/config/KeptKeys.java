@@ -15,10 +15,10 @@ import org.slf4j.LoggerFactory;
 import org.slf4j.event.Level;
 
 /**
- * The file in the data folder by which an operator brings keys back after the database was lost:
- * what {@code coterie keys list -o json} printed before. It is read at a start, and renamed unless
- * a key in it is not believed: the next start looks at all of them again. The coordinator starts
- * whatever is in it.
+ * The file in the data folder by which an operator brings keys back after the database was lost. It
+ * holds the output of {@code coterie keys list -o json} from before the loss. It is read at a
+ * start, and renamed unless a key in it is not believed: the next start looks at all of them again.
+ * The coordinator starts whatever is in it.
  */
 final class KeptKeys {
   static final String FILE = "restore-keys.json";

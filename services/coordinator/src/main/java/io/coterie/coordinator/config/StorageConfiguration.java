@@ -35,13 +35,13 @@ class StorageConfiguration {
     return pool(database, "durable", DURABLE_COMMIT, 16);
   }
 
-  /** For what may be lost; never the place to read back from what is durable. */
+  /** Takes writes that may be lost; nothing durable is read back from it. */
   @Bean
   HikariDataSource soonDataSource(DataSourceProperties database) {
     return pool(database, "soon", SOON_COMMIT, 16);
   }
 
-  /** For the heartbeats alone: a replica that waits for its statements is there all the same. */
+  /** Takes only heartbeats: a replica that waits for its statements is there all the same. */
   @Bean
   HikariDataSource heartbeatDataSource(DataSourceProperties database) {
     return pool(database, "heartbeat", SOON_COMMIT, 1);

@@ -27,7 +27,7 @@ import java.util.concurrent.CompletionStage;
 
 /**
  * One session as the coordinator follows it, from the order to the outcome. It ends exactly once;
- * what comes later is dropped.
+ * everything that comes later is dropped.
  */
 public abstract sealed class ObservedSession permits SigningSession, KeygenSession, PresignSession {
   final SessionId id;

@@ -40,7 +40,7 @@ public final class PresignSession extends ObservedSession {
 
   @Override
   void onEnvelope(Member sender, SessionEnvelope envelope, long receivedNanos) {
-    // Between the parties.
+    // The parties send their envelopes to each other alone.
   }
 
   @Override
@@ -83,7 +83,7 @@ public final class PresignSession extends ObservedSession {
     if (completed.size() < plan.parties().size()) {
       return;
     }
-    // In the same order: each of them is the same at all parties.
+    // Each party gives them in the same order, and each of them is the same at all parties.
     Set<List<ByteString>> distinct = new HashSet<>(completed.values());
     end(
         distinct.size() == 1

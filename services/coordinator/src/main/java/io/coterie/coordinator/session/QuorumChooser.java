@@ -151,7 +151,7 @@ public final class QuorumChooser {
     return slowest <= outside[0] || slowest <= SLOW * next + NOISE_NANOS;
   }
 
-  /** In ascending order. */
+  /** The latencies of the members in ascending order. */
   private long[] latencies(List<Member> members) {
     return members.stream().mapToLong(m -> health.latencyNanos(m.partyId())).sorted().toArray();
   }

@@ -11,7 +11,7 @@ import io.coterie.platform.intent.KeyTarget;
  * @param target which key signs
  */
 public record ToSign(ByteString payload, ByteString publicKey, KeyTarget target) {
-  /** Without the payload: it belongs to the requester and not into logs. */
+  /** Leaves the payload out, which belongs to the requester and not into logs. */
   @Override
   public String toString() {
     return "ToSign[" + target.pathText() + "]";

@@ -195,7 +195,7 @@ public class MessagingConfiguration {
         limits.onlineTotal().toBytes());
   }
 
-  /** Under the name {@code replicas}: whether devices of other replicas can be reached. */
+  /** Tells under the name {@code replicas} whether devices of other replicas can be reached. */
   @Bean
   HealthIndicator replicasHealthIndicator(Presence presence) {
     return () -> (presence.available() ? Health.up() : Health.down()).build();

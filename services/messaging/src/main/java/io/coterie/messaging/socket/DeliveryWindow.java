@@ -34,7 +34,7 @@ final class DeliveryWindow {
   private final Consumer<Runnable> background;
   private final int size;
 
-  /** By request: id of the stored message, or none for an online one, which is nowhere any more. */
+  /** The id of each request's stored message; none for an online one, which is kept nowhere. */
   private final Map<Long, OptionalLong> inFlight = new HashMap<>();
 
   private final Set<Long> refused = new HashSet<>();

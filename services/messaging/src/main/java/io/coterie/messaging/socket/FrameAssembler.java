@@ -14,7 +14,7 @@ final class FrameAssembler {
   private final int maxMessageBytes;
   private final ConnectionMemory.Account memory;
 
-  /** Of the message that is incomplete; each as it came, so that nothing is copied twice. */
+  /** The parts of the incomplete message, each as it came, so that nothing is copied twice. */
   private final List<byte[]> parts = new ArrayList<>();
 
   private int size;

@@ -68,7 +68,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   private final Limits limits;
   private final OnlineQueue online;
 
-  /** For the thread that stores. */
+  /** The room of queues; only the thread that stores uses it. */
   private final QueueRoom room;
 
   /** Ids for bodies that will be stored, for the thread that stores. */

@@ -60,7 +60,7 @@ public final class IntentSigner {
 
   /** Whether it signs with the private half of that key. */
   public boolean isOf(PublicKey publicKey) {
-    // Of no type of intent, so the signature is good for nothing else.
+    // The probe is of no type of intent, so the signature is good for nothing else.
     byte[] probe = Dsse.pae("application/vnd.coterie.probe", ByteString.EMPTY);
     try {
       return Dsse.verifies(publicKey, probe, Dsse.sign(key, probe));

@@ -180,7 +180,7 @@ public final class RequesterKeys {
     try {
       return Base64.getDecoder().decode(base64);
     } catch (IllegalArgumentException e) {
-      // Without its text, which quotes a character of the input.
+      // The cause is left out: its text quotes a character of the input.
       throw new IllegalArgumentException("the PEM block's body is not base64");
     } finally {
       Arrays.fill(text, (byte) 0);

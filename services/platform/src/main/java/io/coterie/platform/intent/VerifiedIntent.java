@@ -133,7 +133,7 @@ public sealed interface VerifiedIntent {
       return intent.getReshareEpoch();
     }
 
-    /** Without the message: it belongs to the requester and not into logs. */
+    /** Leaves the message out, which belongs to the requester and not into logs. */
     @Override
     public String toString() {
       return "Signing[" + requester + ", " + requestId() + ", " + key() + "]";

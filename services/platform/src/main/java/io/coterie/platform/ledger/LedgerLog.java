@@ -21,7 +21,7 @@ public record LedgerLog(
   /** Length of the hash of a head, bytes. */
   public static final int HASH_BYTES = 32;
 
-  /** Before the first. */
+  /** The log of a party that has begun none. */
   public static final LedgerLog NONE =
       new LedgerLog(0, ByteString.EMPTY, ByteString.EMPTY, 0, ByteString.EMPTY);
 

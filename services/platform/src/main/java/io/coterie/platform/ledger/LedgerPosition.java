@@ -26,7 +26,7 @@ public record LedgerPosition(
   /** Length of a mark and of a hash, bytes. */
   public static final int HASH_BYTES = LedgerLog.HASH_BYTES;
 
-  /** Before the first start. */
+  /** The position of a party that has never started. */
   public static final LedgerPosition NONE =
       new LedgerPosition(LedgerLog.NONE, 0, ByteString.EMPTY, 0, 0, ByteString.EMPTY);
 
@@ -159,7 +159,7 @@ public record LedgerPosition(
         && claims >= base;
   }
 
-  /** For logs: without the hashes. */
+  /** Describes the position for logs, without the hashes. */
   @Override
   public String toString() {
     return "log %d, start %d, %d claims".formatted(log.number(), starts, claims);

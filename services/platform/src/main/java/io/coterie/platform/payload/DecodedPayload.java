@@ -45,7 +45,7 @@ public record DecodedPayload(PayloadKind kind, ByteString toSign, List<Field> fi
     return proto.build();
   }
 
-  /** Without what it says: it belongs to the requester and not into logs. */
+  /** Leaves the fields out, which belong to the requester and not into logs. */
   @Override
   public String toString() {
     return "DecodedPayload[" + kind.label() + "]";

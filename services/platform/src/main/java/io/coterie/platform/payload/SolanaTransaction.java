@@ -37,13 +37,13 @@ public final class SolanaTransaction {
   /** Units of computing of a transaction, whatever it asks for. */
   private static final BigInteger MAX_UNITS = BigInteger.valueOf(1_400_000);
 
-  /** Of one lamport. */
+  /** Micro-lamports of one lamport. */
   private static final BigInteger MICRO_LAMPORTS = BigInteger.valueOf(1_000_000);
 
   private static final int SIGNATURE_BYTES = 64;
   private static final int BLOCKHASH_BYTES = 32;
 
-  /** In the first byte: the rest of it is a version. */
+  /** A bit of the first byte: if it is set, the rest of the byte is a version. */
   static final int VERSIONED = 0x80;
 
   /** The forms of a message; all their numbers stand in the first byte. */

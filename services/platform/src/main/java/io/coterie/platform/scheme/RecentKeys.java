@@ -17,7 +17,7 @@ final class RecentKeys {
 
   /** Everything that the derived key follows from. */
   record Name(SchemeKeys scheme, ByteString publicKey, ByteString chainCode, KeyTarget target) {
-    /** Of bytes of its own: those of a message are overwritten once it was read. */
+    /** A copy with bytes of its own: those of a message are overwritten once it was read. */
     Name kept() {
       return new Name(
           scheme,

@@ -49,7 +49,7 @@ public interface ClaimLedger {
 
   /**
    * The ledger was at a position by its own memory, or has marked every share of that time already:
-   * whoever tells of it says nothing new. Reads the disk.
+   * a peer that tells of it says nothing new. Reads the disk.
    */
   boolean remembers(LedgerPosition position);
 

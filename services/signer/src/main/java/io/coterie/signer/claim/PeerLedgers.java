@@ -154,7 +154,7 @@ final class PeerLedgers {
         new ShownClaims.Shown(
             sender.partyId(),
             now.position(),
-            // Without unknown fields, so that a stored statement has a bounded size.
+            // Unknown fields are left out, so that a stored statement has a bounded size.
             now.count(count.getSignature()).toByteString(),
             earlier);
     writing.add(sender.partyId());

@@ -74,7 +74,7 @@ final class Waiting {
     if (told == null) {
       return tellNanos;
     }
-    // By difference: the clock may overflow.
+    // The difference decides, because the clock may overflow.
     return told - held > 0 ? told : held;
   }
 }

@@ -31,7 +31,7 @@ final class Witness {
    */
   private static final long CREDIT_NANOS = TimeUnit.SECONDS.toNanos(1);
 
-  /** In which of so many parts of the time it regains one. */
+  /** So many parts of time without a wait give back one part of the credit. */
   private static final int REGAIN = 100;
 
   /**

@@ -162,7 +162,7 @@ final class BoundSigning implements Operation {
         && bindings.sent(plan.id(), message.getEnvelope(), contribution);
   }
 
-  /** As long as others may contribute. */
+  /** Lasts as long as others may contribute. */
   @Override
   public Optional<Duration> lapse(SessionLimits limits, Instant now) {
     Duration slack = limits.clockSkew().multipliedBy(LAPSE_SKEWS);

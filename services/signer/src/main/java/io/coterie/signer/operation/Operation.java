@@ -147,7 +147,7 @@ public sealed interface Operation
     record Signed(ByteString signature) implements Ending {}
 
     /**
-     * With presignatures in the pool.
+     * The session ends with presignatures in the pool.
      *
      * @param ids of 32 bytes each
      */
@@ -157,7 +157,7 @@ public sealed interface Operation
     record Refused(RefusedException reason) implements Ending {}
 
     /**
-     * With a share that is to be stored first.
+     * The session ends with a share that is to be stored first.
      *
      * @param replaces whether it takes the place of a share of an older epoch
      * @param otherwise the refusal if the store does not take it

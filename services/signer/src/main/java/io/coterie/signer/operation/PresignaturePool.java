@@ -31,7 +31,7 @@ public final class PresignaturePool {
   private final Consumer<ByteString> discard;
   private final PresignatureTelemetry telemetry;
 
-  /** By id, oldest first. */
+  /** The presignatures that wait, by id, oldest first. */
   private final Map<ByteString, Presignature> ready = new LinkedHashMap<>();
 
   private final Map<String, Load> loads = new HashMap<>();
@@ -42,9 +42,9 @@ public final class PresignaturePool {
   enum Shortage {
     /** No reason to refuse: there is room, and it is taken now. */
     NONE,
-    /** As many are ready as may be. */
+    /** As many are ready or being made as may be, of this key or of all. */
     FULL,
-    /** As many are being made as may be. */
+    /** As many sessions make some as may run at once. */
     BUSY
   }
 
@@ -67,7 +67,7 @@ public final class PresignaturePool {
     /** It was taken for a signing that did not start. */
     NOT_STARTED;
 
-    /** As in metrics. */
+    /** The label in metrics. */
     final String label = name().toLowerCase(Locale.ROOT);
   }
 

@@ -24,10 +24,10 @@ public interface PartyNetwork {
   /** Members that can be reached now. */
   Set<Member> reachable();
 
-  /** To several members at once; content is not private among the roster. */
+  /** Sends to several members at once; content is not private among the roster. */
   void broadcast(Collection<Member> recipients, PartyMessage message, @Nullable String traceparent);
 
-  /** To one member alone. */
+  /** Sends to one member alone. */
   void send(Member recipient, PartyMessage message, @Nullable String traceparent);
 
   /** The message that this party has not contributed to a session and never will. */

@@ -72,13 +72,13 @@ public final class ThreadWorkPool implements WorkPool {
     return new ThreadLane();
   }
 
-  /** On the timer's thread. */
+  /** Runs the task on the timer's thread. */
   @Override
   public Future<?> after(Duration delay, Runnable task) {
     return timer.schedule(task, Math.max(0, delay.toNanos()), TimeUnit.NANOSECONDS);
   }
 
-  /** On the timer's thread. */
+  /** Runs the task on the timer's thread. */
   @Override
   public Future<?> every(Duration period, Runnable task) {
     return timer.scheduleWithFixedDelay(

@@ -83,7 +83,7 @@ final class Cancellations {
   private final Consumer<String> dropped;
   private final LongSupplier nanoTime;
 
-  /** By the roster's name of the coordinator. */
+  /** The rate of each coordinator, by its name in the roster. */
   private final Map<String, Rate> rates = new ConcurrentHashMap<>();
 
   /** Requests whose SIGNED receipt is in the audit trail; touched in the lane alone. */

@@ -20,7 +20,7 @@ final class Leases {
   private final AtomicInteger combining = new AtomicInteger();
   private final FairPlaces requesters;
 
-  /** By key: the session that makes a share of it. */
+  /** The session that makes a share of a key, by the key. */
   private final Map<String, Session> sharings = new ConcurrentHashMap<>();
 
   Leases(SessionLimits limits) {

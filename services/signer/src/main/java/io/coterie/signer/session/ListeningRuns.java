@@ -24,7 +24,7 @@ final class ListeningRuns {
   /** Each holds its session's broadcasts, at most some 100 KiB. */
   private static final int MAX = 64;
 
-  /** In the order in which they ended. */
+  /** The sessions in the order in which they ended. */
   private final Map<SessionId, Session> sessions = new LinkedHashMap<>();
 
   private final WorkPool pool;

@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
  * sessions can fill its own share and no other's. Thread-safe.
  */
 final class QueuedBytes {
-  /** From one sender for one session: its messages of two rounds, or the largest there is. */
+  /** One sender's bytes for one session: its messages of two rounds, or the largest there is. */
   static final int MAX_SESSION_SENDER_BYTES = SessionLimits.MAX_ENVELOPE_BYTES + 128 * 1024;
 
   /** Bookkeeping that an empty envelope costs as well. */

@@ -255,11 +255,11 @@ final class SessionOpening {
   private void start(Session session, Beginning.Claim begun) {
     session.move(Event.CLAIMED);
     try {
-      // Again: a share that went back may have become active since, and with its activation on disk
-      // before this claim it is known here by now what is held against it.
+      // Checked again: a share that went back may have become active since. Its activation is on
+      // disk before this claim, so everything that is held against it is known here by now.
       keys.exclusions().check(session.plan());
       if (!session.plan().protocol().operation().makesShare()) {
-        // And a newer share may be in use by now. One that is made looks itself before it is kept.
+        // A newer share may be in use by now. A session that makes one looks before it keeps it.
         KeyShare held = keys.shares().held(session.plan().key());
         ShareCheck.against(held, session.plan());
         ShareCheck.unchanged(held, begun.share());

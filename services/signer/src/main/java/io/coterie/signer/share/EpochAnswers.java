@@ -35,7 +35,7 @@ public final class EpochAnswers {
   private final Consumer<String> dropped;
   private final LongSupplier nanoTime;
 
-  /** By the roster's name of the coordinator. */
+  /** The rate of each coordinator, by its name in the roster. */
   private final Map<String, Rate> rates = new ConcurrentHashMap<>();
 
   /**

@@ -68,7 +68,7 @@ public final class KeyActivation {
   private final Map<SessionId, ShareCandidate> candidates = new LinkedHashMap<>();
   private final Map<String, List<Waiter>> waiters = new HashMap<>();
 
-  /** By party; counted by the threads that bring them, too. */
+  /** The reports of each party that wait; the threads that bring them count them, too. */
   private final Map<Integer, AtomicInteger> waitingReports = new ConcurrentHashMap<>();
 
   private final Map<Integer, Long> warnedNanos = new HashMap<>();

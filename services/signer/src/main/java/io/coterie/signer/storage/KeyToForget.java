@@ -34,7 +34,7 @@ record KeyToForget(String key, ByteString fingerprint) {
   }
 
   /**
-   * From the name and the fingerprint, with a space between them.
+   * Reads the name and the fingerprint, with a space between them.
    *
    * @throws IllegalArgumentException if they are none
    */

@@ -440,7 +440,7 @@ final class SqliteClaims implements ClaimLedger {
   }
 
   /**
-   * By requester, because the keys of both tables begin with it.
+   * Forgets by requester, because the keys of both tables begin with it.
    *
    * @param first id that is kept
    */

@@ -28,8 +28,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * With whom this party runs no session of a key: in memory at once, on disk as soon as possible. An
- * exclusion that cannot be written would be forgotten by the next start, so the key is frozen then.
+ * The parties with which this party runs no session of a key. An exclusion is in memory at once and
+ * on disk as soon as possible. If it cannot be written, the next start would forget it, so the key
+ * is frozen then.
  */
 final class SqliteExclusions {
   private static final Logger log = LoggerFactory.getLogger(SqliteExclusions.class);
@@ -415,7 +416,7 @@ final class SqliteExclusions {
     return keys;
   }
 
-  /** In the transaction in which a share becomes the active one of its key. */
+  /** Belongs to the transaction in which a share becomes the active one of its key. */
   void forget(Database db, KeyShare share) throws SQLException {
     db.update("DELETE FROM exclusion WHERE key = ?", share.key());
     SqliteUncleanEnds.forget(db, share.key());
@@ -435,7 +436,7 @@ final class SqliteExclusions {
         session);
   }
 
-  /** After that transaction. */
+  /** Is called after that transaction. */
   void forgotten(String key) {
     readAgain(key);
     memory.ends().remove(key);
@@ -469,7 +470,7 @@ final class SqliteExclusions {
     }
   }
 
-  /** On disk. */
+  /** The parties that the disk has as excluded from the key. */
   static Set<Integer> of(Database db, String key) throws SQLException {
     Set<Integer> parties = new HashSet<>();
     try (ResultSet rows =

@@ -15,7 +15,7 @@ import java.util.random.RandomGenerator;
  * last.
  */
 final class SqliteLedger {
-  /** For how long processes have run with this file: the time of records, in ms. An expression. */
+  /** The expression for the time of records: how long processes have run with this file, ms. */
   static final String RAN_MS = "coalesce((SELECT ran_ms FROM ledger_time), 0)";
 
   private final RandomGenerator random;
@@ -29,7 +29,7 @@ final class SqliteLedger {
     this.random = random;
   }
 
-  /** On disk. */
+  /** The position that is on disk. */
   LedgerPosition position() {
     return position.get();
   }

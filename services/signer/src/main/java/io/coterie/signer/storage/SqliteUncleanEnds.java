@@ -25,7 +25,7 @@ final class SqliteUncleanEnds {
    */
   record Pair(String key, int epoch, int party, int ends) {}
 
-  /** In the transaction of the claim, so on disk before the first message. */
+  /** Joins the transaction of the claim, so it is on disk before the first message. */
   static void begin(Database db, SessionId session, Multiplication multiplication)
       throws SQLException {
     db.update(

@@ -312,7 +312,7 @@ public final class ShareSessions {
 
     private Instant deadline(Instant now, Duration time) {
       if (isPast(now)) {
-        // So far back that no party's clock leaves it time to start anything.
+        // This lies so far back that no party's clock leaves it time to start anything.
         Instant past = now.minus(limits.clockSkew().multipliedBy(2));
         return past.isAfter(work.notAfter()) ? work.notAfter() : past;
       }

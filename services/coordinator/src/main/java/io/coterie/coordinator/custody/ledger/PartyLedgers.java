@@ -128,7 +128,7 @@ public final class PartyLedgers implements LedgerKeeper {
     }
     LedgerPosition position = head.position();
     try {
-      // Without unknown fields, so that a stored statement has a bounded size.
+      // Unknown fields are left out, so that a stored statement has a bounded size.
       ClaimCount statement = head.count(count.getSignature());
       Remembered remembered =
           store.remember(position, statement, ByteString.copyFrom(party.evidenceKey()));

@@ -35,7 +35,7 @@ public final class CancelQuestions implements CancelListener {
   /** Cancellations of one requester that are put to the parties at once. */
   static final int BURST_OF_REQUESTER = 50;
 
-  /** And each second after that. */
+  /** Cancellations of one requester that are put to the parties in each second after that. */
   static final int PER_SECOND_OF_REQUESTER = 10;
 
   /** All cancellations, below the rate at which each party answers a coordinator. */
@@ -49,7 +49,7 @@ public final class CancelQuestions implements CancelListener {
   private final PartyLink link;
   private final CoordinatorMetrics metrics;
 
-  /** By the digest of the intent that cancels. */
+  /** The open questions by the digest of the intent that cancels. */
   private final PartyQuestions<ByteString, CancelAnswer> questions;
 
   /**

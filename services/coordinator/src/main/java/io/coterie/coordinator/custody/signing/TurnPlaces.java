@@ -39,7 +39,7 @@ final class TurnPlaces {
   private int aside;
   private long turns;
 
-  /** By name. The configuration names all requesters, so there are not many. */
+  /** The requesters by name. The configuration names them all, so there are not many. */
   private final Map<String, Presence> requesters = new HashMap<>();
 
   private boolean counted;
