@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -30,9 +29,6 @@ final class Prose {
 
   private static final Pattern MARK =
       Pattern.compile("^\\s*(?:.*?<!--|//[/!]?|/\\*\\*?|\\*(?!/)|#+!?|--|\\{\\{-?\\s*/\\*|\"\"\")");
-
-  /** Records in {@code docs/verified.json} name the bytes of its profiles. */
-  private static final Set<String> UNCHECKED = Set.of("services/mpc-core/Cargo.toml");
 
   private Prose() {}
 
@@ -97,9 +93,7 @@ final class Prose {
   static List<Line> ofComments() throws IOException {
     List<Line> lines = new ArrayList<>();
     for (Path file : tracked().filter(file -> !isPage(file)).toList()) {
-      if (!UNCHECKED.contains(ProjectRoot.PATH.relativize(file).toString())) {
-        addComments(file, lines);
-      }
+      addComments(file, lines);
     }
     return lines;
   }
