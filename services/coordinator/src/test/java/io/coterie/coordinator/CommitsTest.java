@@ -75,7 +75,7 @@ class CommitsTest {
         "INSERT keys 1 on", "UPDATE keys 2 on", "INSERT signings 1 off", "UPDATE signings 2 on");
   }
 
-  /** A taking that is lost was not done; what ends a request must not be lost. */
+  /** A taking that is lost was not done; an end of a request must not be lost. */
   @Test
   void work_is_taken_without_a_wait_and_ended_with_one() {
     SigningStore store = one.bean(SigningStore.class);
