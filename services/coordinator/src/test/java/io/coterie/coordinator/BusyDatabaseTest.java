@@ -41,7 +41,7 @@ class BusyDatabaseTest {
 
   @BeforeEach
   void start() {
-    one = new TestInstallation(folder, 3, "--coterie.coordinator.handover.gone-after=2s").start();
+    one = new TestInstallation(folder, 3, "--coterie.coordinator.handover.gone-after=4s").start();
     two = one.another();
     atOne = one.backend();
   }

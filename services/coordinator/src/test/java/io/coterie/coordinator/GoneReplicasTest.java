@@ -212,4 +212,38 @@ class GoneReplicasTest {
     late.presence().seen();
     work.isNotTakenBy(late);
   }
+
+  /** Both have missed heartbeats, the other one the first: it seems gone, and is not. */
+  @ParameterizedTest
+  @MethodSource("databases")
+  void an_outage_that_is_shorter_than_gone_after_hides_the_other_one_too(Replicas database) {
+    Replica here = database.named("later");
+    Replica other = database.named("sooner");
+    database.pass(OUTAGE, here, other);
+    Work work = Work.of(other, "sooner");
+    database.pass(GONE_AFTER.dividedBy(5), here);
+    database.pass(GONE_AFTER.minusSeconds(30));
+    here.presence().seen();
+    work.isNotTakenBy(here);
+  }
+
+  @ParameterizedTest
+  @MethodSource("databases")
+  void a_clock_that_was_set_back_keeps_no_work_of_a_replica_that_is_gone(Replicas database) {
+    Replica here = database.named("back");
+    Replica killed = database.named("killed-before");
+    Replica other = database.named("back-too");
+    database.pass(OUTAGE, here, killed, other);
+    Work gone = Work.of(killed, "killed-before");
+    Work work = Work.of(other, "back-too");
+
+    database.pass(Duration.ofHours(-1));
+    gone.isNotTakenBy(here);
+    here.presence().seen();
+    other.presence().seen();
+    gone.isNotTakenBy(here);
+    database.pass(GONE_AFTER.plusSeconds(30), here, other);
+    gone.isTakenBy(here);
+    work.isNotTakenBy(here);
+  }
 }

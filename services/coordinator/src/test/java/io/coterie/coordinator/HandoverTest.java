@@ -73,7 +73,7 @@ class HandoverTest {
         new TestInstallation(
                 folder,
                 3,
-                "--coterie.coordinator.handover.gone-after=2s",
+                "--coterie.coordinator.handover.gone-after=4s",
                 "--coterie.coordinator.handover.drain=300ms",
                 "--coterie.coordinator.keygen.min=300ms",
                 "--coterie.coordinator.keygen.initial=1s",
@@ -291,13 +291,29 @@ class HandoverTest {
     assertThat(sessions(intent)).isEqualTo(1);
   }
 
+  /** A crash of the database may lose that this one took it over, and its worker refuses it. */
+  @Test
+  void a_signature_is_the_end_although_another_replica_knew_none() throws Exception {
+    CountDownLatch contributing = new CountDownLatch(1);
+    SignedIntent intent = bls("shown");
+    Future<Signing> call = ordered(new Behaviour.Waits(contributing), intent);
+    byte[] error = StatusErrors.status(ErrorReason.FORBIDDEN, Map.of()).toByteArray();
+    one.query(
+        "update signings set state = 3, completed_at = now(), error = decode('"
+            + HexFormat.of().formatHex(error)
+            + "', 'hex') returning 1");
+    contributing.countDown();
+    assertThat(call.get().getState()).isEqualTo(Signing.State.SIGNED);
+    assertThat(one.query("select state || '' from signings")).isEqualTo("2");
+  }
+
   /** A process that was away for longer than it knows. */
   @Test
   void a_replica_whose_work_was_taken_over_gives_it_up() {
     SignedIntent intent = bls("undead");
     Future<Signing> call = ordered(new Behaviour.Silent(), intent);
     one.query(
-        "insert into coordinator_replicas values ('ghost', now() + interval '1 hour') returning 1");
+        "insert into coordinator_replicas values ('ghost', now() + interval '3 s') returning 1");
     one.query("update signings set worker = 'ghost' returning 1");
     // Its session fails, and it starts no other one: the end is whatever the other one stores.
     eventually(() -> !one.parties.cancelled.isEmpty());

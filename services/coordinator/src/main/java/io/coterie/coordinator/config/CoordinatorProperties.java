@@ -194,16 +194,17 @@ public record CoordinatorProperties(
    * How replicas hand their work to each other.
    *
    * @param goneAfter how long a replica is believed to be there that does not show it: every second
-   *     it says so in the database. Its work is taken over then
+   *     it says so in the database. Its work is taken over then. At least 4 s, so that an outage
+   *     after which it seems gone is one that the others have noticed
    * @param drain how long a replica that stops lets its calls end; then it leaves their work to the
    *     others. Less than {@code spring.grpc.server.shutdown.grace-period}
    */
   public record Handover(
       @DefaultValue("5s") Duration goneAfter, @DefaultValue("8s") Duration drain) {
     public Handover {
-      if (goneAfter.compareTo(Duration.ofSeconds(2)) < 0 || drain.isNegative()) {
+      if (goneAfter.compareTo(Duration.ofSeconds(4)) < 0 || drain.isNegative()) {
         throw new IllegalArgumentException(
-            "handover.gone-after is below 2 s, or handover.drain is negative");
+            "handover.gone-after is below 4 s, or handover.drain is negative");
       }
     }
   }

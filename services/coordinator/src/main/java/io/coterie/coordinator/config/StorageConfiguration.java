@@ -12,6 +12,7 @@ import io.coterie.coordinator.telemetry.CoordinatorAudit;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.audit.AuditTrail;
 import java.time.Clock;
+import java.time.Duration;
 import javax.sql.DataSource;
 import org.springframework.beans.factory.annotation.Qualifier;
 import org.springframework.boot.jdbc.autoconfigure.DataSourceProperties;
@@ -26,6 +27,9 @@ class StorageConfiguration {
   /** Commits wait for the disk, whatever the server's default is: see docs/adr/0004. */
   private static final String DURABLE_COMMIT = "-c synchronous_commit=on";
 
+  /** A heartbeat that takes longer has failed. */
+  private static final int HEARTBEAT_SECONDS = 2;
+
   /** Commits may be lost when the database crashes. */
   private static final String SOON_COMMIT = "-c synchronous_commit=off";
 
@@ -38,13 +42,22 @@ class StorageConfiguration {
   /** Takes writes that may be lost; nothing durable is read back from it. */
   @Bean
   HikariDataSource soonDataSource(DataSourceProperties database) {
-    return pool(database, "soon", SOON_COMMIT, 16);
+    return pool(database, "soon", SOON_COMMIT, 8);
   }
 
   /** Takes only heartbeats: a replica that waits for its statements is there all the same. */
   @Bean
   HikariDataSource heartbeatDataSource(DataSourceProperties database) {
-    return pool(database, "heartbeat", SOON_COMMIT, 1);
+    HikariDataSource pool = pool(database, "heartbeat", SOON_COMMIT, 1);
+    // After an outage all replicas have to be seen again at nearly the same time: a statement or a
+    // login that hangs ends soon, and no pause between two attempts to connect grows.
+    pool.addDataSourceProperty("socketTimeout", String.valueOf(HEARTBEAT_SECONDS));
+    pool.setConnectionTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis() / 2);
+    pool.setValidationTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis() / 4);
+    pool.setMinimumIdle(0);
+    // It never gives its place among the database's connections away.
+    pool.setMaxLifetime(0);
+    return pool;
   }
 
   private static HikariDataSource pool(

@@ -9,7 +9,9 @@ public final class JdbcReplicaStore implements ReplicaStore {
       "with this as (insert into coordinator_replicas as r (name, seen_at, seen_since)"
           // The time at which the row is written: now() is of before a wait for a lock.
           + "   values (?, clock_timestamp(), clock_timestamp()) on conflict (name) do update set"
-          + "   seen_since = case when r.seen_at > clock_timestamp() - make_interval(secs => ?)"
+          // A clock that was set back has interrupted it, too.
+          + "   seen_since = case when r.seen_at between"
+          + "     clock_timestamp() - make_interval(secs => ?) and clock_timestamp()"
           + "     then r.seen_since else clock_timestamp() end, seen_at = clock_timestamp())"
           + " select 1 + count(*) from coordinator_replicas r where r.name <> ? and "
           + Worker.IS_THERE;

@@ -2,6 +2,7 @@ package io.coterie.coordinator.storage;
 
 import com.google.protobuf.ByteString;
 import com.google.rpc.Status;
+import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.DecodedPayload;
@@ -169,8 +170,9 @@ public final class JdbcSigningStore implements SigningStore {
     s.setBytes(9, Sql.bytes(finished.error()));
   }
 
-  private static IllegalStateException gone() {
-    return new IllegalStateException("a signing that was stored is not there");
+  /** The database has lost it in a crash between two statements: the caller begins anew. */
+  private static StoreUnavailableException gone() {
+    return new StoreUnavailableException("a signing that was stored is not there");
   }
 
   @Override

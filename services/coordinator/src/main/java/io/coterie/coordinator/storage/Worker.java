@@ -19,13 +19,15 @@ public record Worker(String name, Duration goneAfter) {
 
   /**
    * Whether a replica {@code r} that has not left is gone: this one was seen without interruption
-   * for so long, and the other was not. Else the database may have been away for both. The question
-   * is part of the statement that takes rows, which may wait for an outage to end. Takes {@link
-   * #name} and {@link #seconds}.
+   * for so long, and the other was not. Else the database may have been away for both. A replica
+   * that was seen as much later was seen before the database's clock was set back. The question is
+   * part of the statement that takes rows, which may wait for an outage to end. Takes {@link
+   * #seconds} and {@link #name}.
    */
   private static final String IS_GONE =
-      "exists (select 1 from coordinator_replicas self where self.name = ?"
-          + " and self.seen_at - make_interval(secs => ?) >= greatest(self.seen_since, r.seen_at))";
+      "exists (select 1 from coordinator_replicas self, make_interval(secs => ?) long"
+          + " where self.name = ? and self.seen_at - long >= self.seen_since"
+          + " and r.seen_at not between self.seen_at - long and self.seen_at + long)";
 
   private static final double NANOS = 1e9;
 
@@ -86,8 +88,8 @@ public record Worker(String name, Duration goneAfter) {
   private void bindFree(PreparedStatement statement, int index, boolean own) throws SQLException {
     statement.setBoolean(index, own);
     statement.setString(index + 1, name);
-    statement.setString(index + 2, name);
-    statement.setDouble(index + 3, seconds());
+    statement.setDouble(index + 2, seconds());
+    statement.setString(index + 3, name);
   }
 
   /**

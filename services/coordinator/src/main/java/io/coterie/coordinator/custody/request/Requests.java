@@ -119,7 +119,9 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         caller,
         fresh -> {
           if (kind.find(request.requester(), request.requestId()).isEmpty()) {
-            // A crash of the database has lost it; only a call with its intent stores it again.
+            // A crash of the database has lost it; only a call with its intent stores it again, as
+            // one does that has joined meanwhile.
+            boolean _ = fresh.abandon();
             throw Failure.of(ErrorReason.END_UNKNOWN, request.resource()).toException();
           }
           begin(fresh, request, () -> recheck(request), Turn.ANY);

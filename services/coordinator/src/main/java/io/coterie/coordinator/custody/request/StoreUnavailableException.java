@@ -9,4 +9,8 @@ public final class StoreUnavailableException extends RuntimeException {
   public StoreUnavailableException(String message, Throwable cause) {
     super(message, cause);
   }
+
+  public StoreUnavailableException(String message) {
+    super(message);
+  }
 }

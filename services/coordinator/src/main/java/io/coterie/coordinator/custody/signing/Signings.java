@@ -430,16 +430,18 @@ public final class Signings implements Handover.Work {
       end(record.unknown(why.toStatus(), sessions, now()), why.reason().name());
     }
 
-    /** A valid signature disproves receipts that were taken for the end: parties have lied. */
+    /** A valid signature is an end that another replica did not know of. */
     private boolean isShown(SigningRecord finished) {
-      if (finished.state() != Signing.State.SIGNED
-          || store
-              .find(finished.id())
-              .filter(stored -> stored.state() == Signing.State.NOT_SIGNED)
-              .isEmpty()) {
+      if (finished.state() != Signing.State.SIGNED) {
         return false;
       }
-      log.error("{} is signed, although its parties gave receipts that it never is", record.name());
+      Optional<Signing.State> stored = store.find(finished.id()).map(SigningRecord::state);
+      if (stored.equals(Optional.of(Signing.State.NOT_SIGNED))) {
+        log.error(
+            "{} is signed, although its parties gave receipts that it never is", record.name());
+      } else if (!stored.equals(Optional.of(Signing.State.UNKNOWN))) {
+        return false;
+      }
       return store.settle(finished).filter(finished::equals).isPresent();
     }
 

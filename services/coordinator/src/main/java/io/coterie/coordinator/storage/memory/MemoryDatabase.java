@@ -111,7 +111,8 @@ public final class MemoryDatabase {
         replica,
         new Presence(now, now),
         (before, first) ->
-            now - before.lastNanos < ReplicaStore.interruption(goneAfter).toNanos()
+            now - before.lastNanos >= 0
+                    && now - before.lastNanos < ReplicaStore.interruption(goneAfter).toNanos()
                 ? new Presence(now, before.sinceNanos)
                 : first);
     return (int)
@@ -136,7 +137,7 @@ public final class MemoryDatabase {
     return other == null
         || (self != null
             && self.lastNanos - self.sinceNanos >= goneAfter.toNanos()
-            && self.lastNanos - other.lastNanos >= goneAfter.toNanos());
+            && Math.abs(self.lastNanos - other.lastNanos) > goneAfter.toNanos());
   }
 
   <R> Optional<R> take(@Nullable Row<R> row, boolean ended, String replica) {

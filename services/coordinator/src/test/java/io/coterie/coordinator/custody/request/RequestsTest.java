@@ -79,6 +79,9 @@ class RequestsTest {
     /** Whether a crash of the database has lost all requests. */
     volatile boolean lost;
 
+    /** Runs before a request is looked for. */
+    volatile Runnable looking = () -> {};
+
     volatile Consumer<Throwable> uncaught = failure -> {};
     final ExecutorService threads =
         Executors.newThreadPerTaskExecutor(
@@ -155,6 +158,7 @@ class RequestsTest {
 
     @Override
     public Optional<SigningRecord> find(String requester, String requestId) {
+      looking.run();
       return lost
           ? Optional.empty()
           : stores.signings().find(SigningRecord.idOf(requester, requestId));
@@ -585,6 +589,33 @@ class RequestsTest {
     refuses(
         ErrorReason.END_UNKNOWN, () -> here.requests.await(lost, caller(Duration.ofSeconds(5))));
     assertThat(here.requests.running()).isZero();
+  }
+
+  /** That caller brings the intent with which it is stored again. */
+  @Test
+  void a_lost_request_is_stored_again_by_a_caller_who_joins_while_it_is_looked_for()
+      throws Exception {
+    VerifiedIntent.Signing intent = intent();
+    CompletableFuture<Thread> joining = new CompletableFuture<>();
+    CompletableFuture<SigningRecord> joined = new CompletableFuture<>();
+    here.looking =
+        () -> {
+          here.looking = () -> {};
+          callers.execute(
+              () -> {
+                joining.complete(Thread.currentThread());
+                try {
+                  joined.complete(here.requests.await(intent, patient()));
+                } catch (InterruptedException | RuntimeException e) {
+                  joined.completeExceptionally(e);
+                }
+              });
+          Thread caller = joining.join();
+          Awaitility.await().until(() -> caller.getState() == Thread.State.TIMED_WAITING);
+        };
+    refuses(
+        ErrorReason.END_UNKNOWN, () -> here.requests.await(here.prepare(intent, NOW), patient()));
+    assertThat(joined.get().state()).isEqualTo(Signing.State.SIGNED);
   }
 
   @Test
