@@ -44,6 +44,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class PartyStoreTest {
+  /** All bindings of a request are of one intent. */
+  private static final Instant NOT_AFTER =
+      Instant.now().plusSeconds(600).truncatedTo(ChronoUnit.MILLIS);
+
   @TempDir Path folder;
   private final AtomicInteger commits = new AtomicInteger();
 
@@ -102,7 +106,7 @@ class PartyStoreTest {
         new SessionId(bytes32(session)),
         ByteString.copyFromUtf8("order " + session),
         session % 2 == 0 ? ByteString.EMPTY : ByteString.copyFromUtf8("contribution " + session),
-        Instant.now().plusSeconds(60).truncatedTo(ChronoUnit.MILLIS));
+        NOT_AFTER);
   }
 
   /** A claim of a request that is signed once, by one session. */
