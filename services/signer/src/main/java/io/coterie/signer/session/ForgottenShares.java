@@ -61,11 +61,14 @@ final class ForgottenShares {
             ? shares.find(key).isEmpty()
             : !session.share.equals(session.id) && shares.ofSession(session.share).isEmpty();
     if (gone && SessionLifecycle.allows(session.state, Event.REFUSE)) {
-      refuse.accept(
-          session,
-          new RefusedException(
-              RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
-              "the operator of this party had it forget its share of the key"));
+      refuse.accept(session, reason());
     }
+  }
+
+  /** Why a session ends whose share is not there any more. */
+  static RefusedException reason() {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+        "the operator of this party had it forget its share of the key");
   }
 }

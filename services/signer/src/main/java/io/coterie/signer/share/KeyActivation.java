@@ -129,17 +129,18 @@ public final class KeyActivation {
 
   /** A key generation ended without a share. */
   public void forget(SessionId session) {
-    lane.execute(
-        () -> {
-          ShareCandidate gone = candidates.get(session);
-          if (gone != null && gone.own == null) {
-            candidates.remove(session);
-            // An older share of the name may have been held back by this run.
-            List.copyOf(candidates.values()).stream()
-                .filter(each -> each.key.equals(gone.key))
-                .forEach(this::activateIfAgreed);
-          }
-        });
+    lane.execute(() -> endWithoutShare(session));
+  }
+
+  private void endWithoutShare(SessionId session) {
+    ShareCandidate gone = candidates.get(session);
+    if (gone != null && gone.own == null) {
+      candidates.remove(session);
+      // An older share of the name may have been held back by this run.
+      List.copyOf(candidates.values()).stream()
+          .filter(each -> each.key.equals(gone.key))
+          .forEach(this::activateIfAgreed);
+    }
   }
 
   /** Shares of a name are not in the store any more: nothing is said of them, or waited for. */
@@ -157,12 +158,26 @@ public final class KeyActivation {
                     && shares.ofSession(e.getKey()).isEmpty());
   }
 
+  /**
+   * Whether a share is not in the store any more, because the operator has had it destroyed, or
+   * another one has taken its place: nothing is said of it.
+   */
+  private boolean isGone(KeyShare share) {
+    try {
+      return shares.ofSession(share.session()).isEmpty();
+    } catch (RuntimeException e) {
+      log.error("whether a share of {} is still there cannot be read", share.key(), e);
+      return false; // It was: others wait for what is said of it.
+    }
+  }
+
   /** A provisional share is on disk: everyone may know. */
   public void stored(KeyShare share) {
     lane.execute(
         () -> {
-          if (shares.ofSession(share.session()).isEmpty()) {
-            return; // Nothing is said of a share that the operator has had destroyed since.
+          if (isGone(share)) {
+            endWithoutShare(share.session());
+            return;
           }
           candidates
               .entrySet()

@@ -75,6 +75,17 @@ class ForgottenKeyTest extends SessionFixture {
     assertThat(shares.find(KEY)).isEmpty();
   }
 
+  /** Its operator was as fast as the disk. */
+  @Test
+  void a_refresh_whose_share_is_gone_at_once_does_not_end_well() {
+    ecdsaKey();
+    shares.destroying = true;
+    SessionId session = give(refresh(RequestId.next()));
+    peersPlayRefresh(session);
+    assertForgotten(session);
+    awaitEnded("ecdsa_refresh refused unknown_key");
+  }
+
   @Test
   void a_session_that_makes_presignatures_ends_and_the_pool_is_empty() {
     ecdsaKey();

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.storage.StoreException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -26,6 +27,12 @@ public class MemoryShares implements KeyShareStore {
 
   /** While set, shares of new keys wait in {@link #waiting}: true stores one. */
   public volatile boolean held;
+
+  /** While set, shares of later epochs are destroyed as soon as they are stored. */
+  public volatile boolean destroying;
+
+  /** While set, no share of a session can be read. */
+  public volatile boolean unreadable;
 
   public final List<CompletableFuture<Boolean>> waiting = new CopyOnWriteArrayList<>();
 
@@ -96,6 +103,9 @@ public class MemoryShares implements KeyShareStore {
 
   @Override
   public Optional<KeyShare> ofSession(SessionId session) {
+    if (unreadable) {
+      throw new StoreException("the party's file could not be read");
+    }
     return first(share -> share.session().equals(session));
   }
 
@@ -146,7 +156,9 @@ public class MemoryShares implements KeyShareStore {
                   stored.remove(older);
                 }
               });
-      stored.add(share);
+      if (!destroying) {
+        stored.add(share);
+      }
     }
     return CompletableFuture.completedFuture(wanted);
   }
