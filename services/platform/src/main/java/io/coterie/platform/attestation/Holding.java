@@ -58,8 +58,13 @@ public record Holding(
     }
   }
 
-  /** Whether {@link #requireFloors} refuses nothing. */
-  boolean reachesFloors(String key, Trust trust) {
+  /**
+   * Whether these are as many parties as today's trust file asks for. Others may be made up by a
+   * thief of a requester's key and as many corrupt parties.
+   *
+   * @param key resource name
+   */
+  public boolean reachesFloors(String key, Trust trust) {
     try {
       requireFloors(key, trust);
       return true;
