@@ -149,13 +149,7 @@ public final class KeyActivation {
   }
 
   private void dropDestroyed(String key) {
-    candidates
-        .entrySet()
-        .removeIf(
-            e ->
-                e.getValue().own != null
-                    && e.getValue().key.equals(key)
-                    && shares.ofSession(e.getKey()).isEmpty());
+    candidates.values().removeIf(c -> c.key.equals(key) && c.own != null && isGone(c.own));
   }
 
   /**
@@ -206,12 +200,12 @@ public final class KeyActivation {
 
   /** Reports a stored share again: to its parties, and to the coordinator that asks now. */
   public void announceAgain(KeyShare share, Member coordinator) {
-    lane.execute(() -> gossip.announce(share, Optional.of(coordinator)));
+    say(share, () -> gossip.announce(share, Optional.of(coordinator)));
   }
 
   /** Reports a stored share again to the coordinator that asks now, and to nobody else. */
   public void tellAgain(KeyShare share, Member coordinator) {
-    lane.execute(() -> gossip.tell(share, coordinator));
+    say(share, () -> gossip.tell(share, coordinator));
   }
 
   /**
@@ -219,7 +213,16 @@ public final class KeyActivation {
    * uses its own will show why.
    */
   public void askAbout(KeyShare share) {
-    lane.execute(() -> gossip.announce(share, Optional.empty()));
+    say(share, () -> gossip.announce(share, Optional.empty()));
+  }
+
+  private void say(KeyShare share, Runnable words) {
+    lane.execute(
+        () -> {
+          if (!isGone(share)) {
+            words.run();
+          }
+        });
   }
 
   /**
@@ -444,7 +447,7 @@ public final class KeyActivation {
       @Nullable Throwable failure) {
     candidate.changing = false;
     KeyShare own = candidate.own;
-    if (own == null) {
+    if (own == null || isGone(own)) {
       return;
     }
     if (failure != null) {
@@ -517,6 +520,9 @@ public final class KeyActivation {
       return;
     }
     dropDestroyed(used.key());
+    if (isGone(used)) {
+      return;
+    }
     log.info(
         used.left()
             ? "this party holds no share of {} any more: others use epoch {}"

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -36,11 +37,28 @@ class KeyActivationTest {
   private final Member charlie = party("charlie", 3);
   private final Queue<Runnable> lane = new ArrayDeque<>();
   private final MemoryShares shares = new MemoryShares();
+  private final Member coordinator =
+      new Member(
+          "coordinator",
+          Member.Role.COORDINATOR,
+          0,
+          "here",
+          new UUID(2, 0),
+          1,
+          new byte[33],
+          new byte[0]);
+  private final List<KeyShare> active = new ArrayList<>();
   private final List<PartyMessage> sent = new ArrayList<>();
   private Set<Member> reachable = Set.of();
   private final KeyActivation activation =
       new KeyActivation(
-          new Net(), shares, lane::add, new FakeCore().of(1), () -> 0, _ -> {}, (_, _) -> {});
+          new Net(),
+          shares,
+          lane::add,
+          new FakeCore().of(1),
+          () -> 0,
+          _ -> {},
+          (share, _) -> active.add(share));
 
   private static Member party(String name, int id) {
     return new Member(
@@ -57,7 +75,7 @@ class KeyActivationTest {
   private final class Net implements PartyNetwork {
     @Override
     public Roster roster() {
-      return new Roster("test", 1, List.of(alpha, bravo, charlie));
+      return new Roster("test", 1, List.of(alpha, bravo, charlie, coordinator));
     }
 
     @Override
@@ -159,11 +177,56 @@ class KeyActivationTest {
     assertThat(sent).hasSize(1);
   }
 
+  @Test
+  void a_share_that_is_gone_when_it_has_become_active_is_not_said_to_be_used() {
+    KeyShare share = share(SESSION, 1);
+    shares.put(share);
+    activation.stored(share);
+    reported(bravo, share);
+    reported(charlie, share);
+    while (shares.find("keys/hot").orElseThrow().state() != KeyShare.State.ACTIVE) {
+      lane.remove().run();
+    }
+    forget(share);
+    runAll();
+    assertThat(sent).isEmpty();
+    assertThat(active).isEmpty();
+  }
+
+  @Test
+  void nothing_is_said_again_of_a_share_that_is_gone() {
+    KeyShare share = share(SESSION, 2);
+    shares.put(share);
+    forget(share);
+    activation.announceAgain(share, coordinator);
+    activation.tellAgain(share, coordinator);
+    activation.askAbout(share);
+    runAll();
+    assertThat(sent).isEmpty();
+  }
+
+  @Test
+  void a_share_that_is_gone_when_it_is_abandoned_is_not_announced() {
+    KeyShare share = share(SESSION, 2);
+    shares.put(share);
+    activation.stored(share);
+    activation.declined(bravo, SESSION);
+    while (shares.find("keys/hot").isPresent()) {
+      lane.remove().run();
+    }
+    forget(share);
+    runAll();
+    assertThat(sent).isEmpty();
+  }
+
+  private void forget(KeyShare share) {
+    shares.forget(share.key(), KeyFingerprint.of(share.keyPublic()));
+    sent.clear();
+  }
+
   private void reported(Member peer, KeyShare share) {
     activation.reported(
-        peer,
-        share.session(),
-        TestEvidence.completed(peer.partyId(), share).getCompleted());
+        peer, share.session(), TestEvidence.completed(peer.partyId(), share).getCompleted());
   }
 
   private SessionPlan plan(SessionId session) {

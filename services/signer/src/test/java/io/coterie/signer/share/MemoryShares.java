@@ -3,6 +3,7 @@ package io.coterie.signer.share;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.storage.StoreException;
 import java.util.ArrayList;
@@ -313,10 +314,12 @@ public class MemoryShares implements KeyShareStore {
     forgetting = listener;
   }
 
-  /** The operator has the shares of a key destroyed. */
-  public void forget(String key) {
+  /** The operator has the shares of a key destroyed, but not those of another one of its name. */
+  public void forget(String key, ByteString fingerprint) {
     synchronized (this) {
-      stored.removeIf(share -> share.key().equals(key));
+      stored.removeIf(
+          share ->
+              share.key().equals(key) && KeyFingerprint.of(share.keyPublic()).equals(fingerprint));
     }
     forgetting.accept(key);
   }
