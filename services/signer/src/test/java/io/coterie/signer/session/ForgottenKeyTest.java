@@ -10,6 +10,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
+import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.claim.ClaimLedger;
@@ -206,10 +207,12 @@ class ForgottenKeyTest extends SessionFixture {
   @Test
   void a_refresh_that_has_ended_does_not_listen_any_more() {
     ecdsaKey();
-    refreshed(RequestId.next());
+    SessionId session = refreshed(RequestId.next());
     assertThat(core.open).as("it listens").hasValue(1);
     forget();
+    envelope(session, FakeCore.CHEAT);
     Installation.until("its run is closed", () -> core.open.get() == 0);
+    assertThat(net.sent).noneMatch(sent -> sent.message().getReport().hasAborted());
   }
 
   /** The others have its contribution: it can only see what becomes of it. */
