@@ -42,7 +42,15 @@ abstract class OfflineIntents {
 
   private static AttestedKey attested(Scheme scheme, KeyPublic.Builder key) {
     return new AttestedKey(
-        "keys/hot", scheme, 2, List.of("p1", "p2"), 1, key.build(), List.of(), List.of());
+        "keys/hot",
+        scheme,
+        2,
+        List.of("p1", "p2"),
+        1,
+        key.build(),
+        ByteString.EMPTY,
+        List.of(),
+        List.of());
   }
 
   Path file(String name, byte[] content) throws Exception {

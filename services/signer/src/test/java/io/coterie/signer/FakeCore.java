@@ -50,6 +50,9 @@ public final class FakeCore {
   /** An envelope that makes the receiving run throw. */
   public static final byte[] BUG = "bug".getBytes(StandardCharsets.UTF_8);
 
+  /** Whether a presignature that is to be dropped makes the core throw. */
+  public volatile boolean discardFails;
+
   public final AtomicInteger started = new AtomicInteger();
   public final AtomicInteger open = new AtomicInteger();
 
@@ -97,6 +100,9 @@ public final class FakeCore {
 
       @Override
       public void discardPresignature(ByteString id) {
+        if (discardFails) {
+          throw new IllegalStateException("as told");
+        }
         presignatures.removeIf(name -> name.endsWith(name(0, id).substring(1)));
       }
 

@@ -60,7 +60,9 @@ record ReceiptCheck(AttestedKey key, Trust trust) {
     Refusal.of(key, request, digest, StatusErrors.refusals(error), trust)
         .forEach(refusal -> refusals.add(PartyRefusal.of(refusal)));
     Set<String> others = new TreeSet<>();
-    key.holdings().forEach(holding -> others.addAll(holding.holders().values()));
+    key.holdings().stream()
+        .filter(holding -> holding.reachesFloors(key.name(), trust))
+        .forEach(holding -> others.addAll(holding.holders().values()));
     refusals.forEach(refusal -> others.remove(refusal.party()));
     Map<String, String> said =
         StatusErrors.info(error).map(ErrorInfo::getMetadataMap).orElse(Map.of());

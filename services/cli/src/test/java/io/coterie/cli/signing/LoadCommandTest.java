@@ -31,6 +31,7 @@ class LoadCommandTest {
             List.of("p1", "p2"),
             1,
             KeyPublic.getDefaultInstance(),
+            ByteString.EMPTY,
             List.of(),
             List.of());
     LoadCommand load = new LoadCommand();

@@ -50,7 +50,9 @@ public enum AttestationProblem {
   RECEIPT_SIGNATURE("the receipt of %s does not verify", Advice.COMPARE),
   RESHARE_UNKNOWN("the attestation shows no reshare that made epoch %d", Advice.COMPARE),
   RESHARE_FLOOR(
-      "the reshare to epoch %d was to less than the trust file asks for now", Advice.PAST),
+      "the parties of reshare epoch %d, or those that sign, are fewer than the trust file asks for"
+          + " now",
+      Advice.PAST),
 
   CURRENT_ORDER("the parties' answers to the challenge are not in ascending order", Advice.REPORT),
   CURRENT_STRANGER("party %d has answered the challenge and holds no share", Advice.REPORT),

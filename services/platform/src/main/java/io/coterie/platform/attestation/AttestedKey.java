@@ -26,6 +26,7 @@ import java.util.Optional;
  * @param parties names of the holders, in ascending order of their party ids
  * @param epoch generation of the shares
  * @param keyPublic as every holder has stored it
+ * @param creation digest of the intent that created the key
  * @param intents digests of the intents that were carried out: the creation's, then every
  *     reshare's, and those of the refreshes that its attestation does not leave out. Not those of
  *     which so few parties say so that a thief of a requester's key may have made it up.
@@ -39,6 +40,7 @@ public record AttestedKey(
     List<String> parties,
     int epoch,
     KeyPublic keyPublic,
+    ByteString creation,
     List<ByteString> intents,
     List<Holding> holdings) {
   /** Sessions of an attestation: the creation, every reshare, a refresh. */
@@ -74,10 +76,10 @@ public record AttestedKey(
 
     CompletedSession first = CompletedSession.creation(name, completions.getFirst(), trust);
     CompletedSession last = first;
-    List<ByteString> intents = new ArrayList<>(List.of(last.intent().digest()));
-    List<Holding> holdings = new ArrayList<>(Holding.of(first).stream().toList());
-    for (int i = 1; i < completions.size(); i++) {
-      last = last.renewal(i, completions.get(i), trust);
+    List<ByteString> intents = new ArrayList<>();
+    List<Holding> holdings = new ArrayList<>();
+    for (int i = 0; i < completions.size(); i++) {
+      last = i == 0 ? first : last.renewal(i, completions.get(i), trust);
       Holding.of(last).ifPresent(holdings::add);
       // The parties that hold the shares since have signed it, and nobody else.
       if (holdings.getLast().reachesFloors(name, trust)) {
@@ -94,6 +96,7 @@ public record AttestedKey(
             List.copyOf(last.holders().values()),
             last.keyPublic().getEpoch(),
             last.keyPublic(),
+            first.intent().digest(),
             intents,
             holdings);
     attested.requireAgreed(key);
@@ -163,11 +166,6 @@ public record AttestedKey(
       }
     }
     throw new AttestationException(AttestationProblem.RESHARE_UNKNOWN, reshareEpoch);
-  }
-
-  /** Digest of the intent that created the key. */
-  public ByteString creation() {
-    return intents.getFirst();
   }
 
   /** See {@link KeyFingerprint}; 16 bytes. */

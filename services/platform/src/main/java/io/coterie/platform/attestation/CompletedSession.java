@@ -41,7 +41,10 @@ record CompletedSession(
 
   private static final int FIRST_EPOCH = 1;
 
-  /** Verifies the session that made a key. */
+  /**
+   * Verifies the session that made a key. Whether it reaches the floors of its requester is for
+   * {@link Holding#requireFloors} to say.
+   */
   static CompletedSession creation(String key, Completion completion, Trust trust)
       throws AttestationException {
     String place = "its creation";
@@ -50,7 +53,6 @@ record CompletedSession(
       throw new AttestationException(AttestationProblem.INTENT_KIND, place);
     }
     asked.requireRight(KeyRight.CREATE);
-    asked.requireFloors(creation.threshold(), creation.parties().size());
     Map<Integer, Boolean> signers = signers(key, place, completion, FIRST_EPOCH, creation, trust);
     KeyPublic keyPublic = keyPublic(key, place, completion, FIRST_EPOCH, creation);
     requireThreshold(place, keyPublic, creation.threshold());

@@ -17,10 +17,12 @@ import java.util.TreeMap;
  * change neither them nor the threshold.
  *
  * @param reshareEpoch that the reshare made; 0: the creation
+ * @param requester name of the one that asked for that session
  * @param threshold parties that sign
  * @param holders names of the parties by their ids
  */
-public record Holding(int reshareEpoch, int threshold, SortedMap<Integer, String> holders) {
+public record Holding(
+    int reshareEpoch, String requester, int threshold, SortedMap<Integer, String> holders) {
   public Holding {
     holders = Collections.unmodifiableSortedMap(new TreeMap<>(holders));
   }
@@ -33,29 +35,36 @@ public record Holding(int reshareEpoch, int threshold, SortedMap<Integer, String
         : Optional.of(
             new Holding(
                 session.intent() instanceof VerifiedIntent.KeyReshare ? epoch : 0,
+                session.intent().requester(),
                 session.keyPublic().getThreshold(),
                 session.holders()));
   }
 
   /**
-   * Refuses a reshare to fewer parties than today's trust file allows: with as many corrupt ones as
-   * that, a thief of a requester's key shows any. One of the parties may be honest, and kept to the
+   * Refuses fewer parties than today's trust file allows: with as many corrupt ones as that, a
+   * thief of a requester's key shows any session. One of the parties may be honest, and kept to the
    * highest floors of all requesters that could have asked for a reshare of the key or made it. A
    * creation is held to those of its requester alone.
    *
    * @param key resource name
    */
   void requireFloors(String key, Trust trust) throws AttestationException {
+    boolean created = reshareEpoch == 0;
+    String place = created ? "its creation" : "its reshare to epoch " + reshareEpoch;
     for (Trust.Requester each : trust.requesters()) {
-      if (reshareEpoch > 0 && each.bounds(key)) {
-        String place = "its reshare to epoch " + reshareEpoch;
+      if (created ? each.name().equals(requester) : each.bounds(key)) {
         TrustedIntent.requireFloors(place, threshold, holders.size(), each);
       }
     }
   }
 
-  /** Whether {@link #requireFloors} refuses nothing. */
-  boolean reachesFloors(String key, Trust trust) {
+  /**
+   * Whether these are as many parties as today's trust file asks for. Others may be made up by a
+   * thief of a requester's key and as many corrupt parties.
+   *
+   * @param key resource name
+   */
+  public boolean reachesFloors(String key, Trust trust) {
     try {
       requireFloors(key, trust);
       return true;

@@ -79,13 +79,8 @@ record TrustedIntent(String place, VerifiedIntent intent, Trust.Requester reques
         place);
   }
 
-  /** Refuses a key that fewer parties can use, or hold, than the trust file demands. */
-  void requireFloors(int threshold, int parties) throws AttestationException {
-    requireFloors(place, threshold, parties, requester);
-  }
-
   /**
-   * The same for any requester.
+   * Refuses a key that fewer parties can use, or hold, than the trust file demands.
    *
    * @param place the session that made the shares, in words
    */

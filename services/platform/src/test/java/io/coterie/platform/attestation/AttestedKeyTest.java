@@ -129,6 +129,46 @@ class AttestedKeyTest {
     assertProblem(AttestationProblem.THRESHOLD_FLOOR, lowered, floors);
   }
 
+  /** The owners have raised the floors of the requester that made it, too. */
+  @Test
+  void a_key_that_was_reshared_to_the_floors_of_its_creator_is_believed() throws Exception {
+    TestSession creation = creation(BIP340);
+    TestSession first = refresh(creation);
+    TestSession high = reshare(first, 3, 1, 2, 3, 4, 5);
+    TestSession last = refresh(high);
+    Trust floors = trustOfWallet(3, 5);
+    assertProblem(AttestationProblem.THRESHOLD_FLOOR, answer(BIP340, creation), floors);
+    assertProblem(AttestationProblem.THRESHOLD_FLOOR, answer(BIP340, creation, first), floors);
+    assertProblem(
+        AttestationProblem.PARTIES_FLOOR, answer(BIP340, creation, first), trustOfWallet(2, 4));
+    Key raised = answer(BIP340, creation, first, high, last);
+    assertThat(believed(raised).intents()).isEqualTo(digests(creation, first, high, last));
+    AttestedKey attested = AttestedKey.of(KEY, raised, floors);
+    assertThat(attested)
+        .usingRecursiveComparison()
+        .ignoringFields("intents")
+        .isEqualTo(believed(raised));
+    assertThat(attested.intents()).isEqualTo(digests(high, last));
+  }
+
+  /** The thief of a creator's key and one party sign a beginning of a key that others hold. */
+  @Test
+  void a_creation_below_the_floors_needs_the_public_key_of_its_reshare() throws Exception {
+    TestSession real = creation(BIP340);
+    TestSession high = reshare(real, 3, 1, 2, 3, 4, 5);
+    TestSession forged = creation(BIP340, 2, 1, 2);
+    Trust floors = trustOfWallet(3, 5);
+    AttestedKey attested = AttestedKey.of(KEY, answer(BIP340, forged, high), floors);
+    assertThat(attested.intents()).isEqualTo(digests(high));
+    assertThat(attested.parties()).containsExactly("p1", "p2", "p3", "p4", "p5");
+    forged.signers = List.of(1);
+    assertProblem(AttestationProblem.SIGNATURE_MISSING, answer(BIP340, forged, high), floors);
+    forged.signers = List.of(1, 2);
+    forged.keyPublic.setChainCode(
+        ByteString.copyFrom(new byte[31]).concat(ByteString.fromHex("01")));
+    assertProblem(AttestationProblem.PUBLIC_KEY_CHANGED, answer(BIP340, forged, high), floors);
+  }
+
   /** A thief of a requester's key and as many corrupt parties have any session attested. */
   @Test
   void an_intent_of_which_too_few_parties_say_so_does_not_count() throws Exception {
@@ -152,6 +192,19 @@ class AttestedKeyTest {
     return Arrays.stream(sessions)
         .map(session -> IntentVerifier.digest(session.intent.getPayload()))
         .toList();
+  }
+
+  /** The wallet, which makes the keys here, has these floors now. */
+  static Trust trustOfWallet(int threshold, int parties) {
+    Trust before = trust();
+    List<Trust.Requester> requesters = new ArrayList<>(before.requesters());
+    requesters.replaceAll(
+        each ->
+            each.name().equals("wallet")
+                ? new Trust.Requester(
+                    each.name(), each.publicKeys(), each.keys(), each.rights(), threshold, parties)
+                : each);
+    return new Trust(before.roster(), requesters, before.corrupt());
   }
 
   static Trust trustWith(String keys, Set<KeyRight> rights, int threshold, int parties) {

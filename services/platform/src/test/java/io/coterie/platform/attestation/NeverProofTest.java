@@ -128,6 +128,20 @@ class NeverProofTest {
         .isTrue();
   }
 
+  @Test
+  void the_parties_since_a_creation_below_the_floors_of_today_prove_nothing() throws Exception {
+    TestSession high = reshare(CREATION, 3, 1, 2, 3, 4, 5);
+    Trust floors = AttestedKeyTest.trustOfWallet(3, 5);
+    AttestedKey key = AttestedKey.of(KEY, answer(BIP340, CREATION, high), floors);
+    List<SignedReceipt> receipts =
+        Stream.of(1, 2, 3).map(party -> signed(party, receipt(party, 0))).toList();
+    NeverProof.Request request = new NeverProof.Request("wallet", ID, 0);
+    assertThat(NeverProof.of(key, request, receipts, trust()).holds()).isTrue();
+    assertThatThrownBy(() -> NeverProof.of(key, request, receipts, floors))
+        .isInstanceOfSatisfying(
+            AttestationException.class, e -> assertThat(e.problem()).isEqualTo(RESHARE_FLOOR));
+  }
+
   record Lie(String told, AttestationProblem problem, SignedReceipt... receipts) {
     @Override
     public String toString() {

@@ -11,6 +11,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Receipt;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedReceipt;
@@ -107,6 +108,23 @@ class RefusalTest {
     Trust floors = AttestedKeyTest.trustWith("keys/*", Set.of(KeyRight.RESHARE), 3, 5);
     assertThat(parties(receipts, trust(), low, high)).containsExactly("p6", "p2");
     assertThat(parties(receipts, floors, low, high)).as("it holds it now").containsExactly("p2");
+  }
+
+  @Test
+  void the_parties_since_a_creation_below_the_floors_of_today_are_not_its_parties()
+      throws Exception {
+    TestSession high = reshare(CREATION, 3, 2, 3, 4, 5, 6);
+    Key answer = answer(BIP340, CREATION, high);
+    List<SignedReceipt> receipts = List.of(says(1, 0), says(2, 0));
+    NeverProof.Request request = new NeverProof.Request("wallet", ID, 0);
+    Trust floors = AttestedKeyTest.trustOfWallet(3, 5);
+    AttestedKey key = AttestedKey.of(KEY, answer, floors);
+    assertThat(Refusal.of(key, request, DIGEST, receipts, trust()))
+        .extracting(Refusal::party)
+        .containsExactly("p1", "p2");
+    assertThat(Refusal.of(key, request, DIGEST, receipts, floors))
+        .extracting(Refusal::party)
+        .containsExactly("p2");
   }
 
   private static List<String> parties(

@@ -5,7 +5,6 @@ import io.coterie.signer.operation.PresignaturePool;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.session.SessionLifecycle.Event;
-import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import java.util.Collection;
@@ -14,6 +13,7 @@ import java.util.function.BiConsumer;
 /** Ends everything that this party does with shares that its operator has had destroyed. */
 final class ForgottenShares {
   private final Sessions sessions;
+  private final ListeningRuns listening;
   private final KeyShareStore shares;
   private final KeyActivation activation;
   private final PresignaturePool presignatures;
@@ -24,11 +24,13 @@ final class ForgottenShares {
    */
   ForgottenShares(
       Sessions sessions,
+      ListeningRuns listening,
       KeyShareStore shares,
       KeyActivation activation,
       PresignaturePool presignatures,
       BiConsumer<Session, RefusedException> refuse) {
     this.sessions = sessions;
+    this.listening = listening;
     this.shares = shares;
     this.activation = activation;
     this.presignatures = presignatures;
@@ -38,15 +40,20 @@ final class ForgottenShares {
   /** Shares of a key are not on disk any more, and no session that is ordered now finds them. */
   void forgotten(String key) {
     activation.forgotten(key);
-    // Before the pool is looked at: a session that is not among these has filled it already.
-    Collection<Session> running = sessions.all();
+    // Before the pool is looked at: a session that is not among these has filled it already. One
+    // that ends meanwhile is among those that listen.
+    leave(sessions.all(), key);
+    leave(listening.all(), key);
     presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
-    running.forEach(session -> session.run(() -> leave(session, key)));
+  }
+
+  private void leave(Collection<Session> some, String key) {
+    some.forEach(session -> session.run(() -> leave(session, key)));
   }
 
   /**
    * Ends a session unless it uses another share or none, or has sent all that it sends: it can only
-   * see a signature then.
+   * see a signature then. One that has ended does not listen any more.
    */
   private void leave(Session session, String key) {
     SessionPlan plan = session.plan;
@@ -56,16 +63,29 @@ final class ForgottenShares {
     if (plan.work() instanceof SessionPlan.Work.Presign) {
       presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
     }
-    boolean gone =
-        session.state == State.WAITING_FOR_KEY
-            ? shares.find(key).isEmpty()
-            : !session.share.equals(session.id) && shares.ofSession(session.share).isEmpty();
-    if (gone && SessionLifecycle.allows(session.state, Event.REFUSE)) {
-      refuse.accept(
-          session,
-          new RefusedException(
-              RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
-              "the operator of this party had it forget its share of the key"));
+    if (!isWithoutShare(session, key)) {
+      return;
     }
+    if (SessionLifecycle.allows(session.state, Event.REFUSE)) {
+      refuse.accept(session, reason());
+    } else if (session.state.isFinal()) {
+      listening.stop(session);
+    }
+  }
+
+  /** Whether the share that a session uses, or has made, is not there any more. */
+  private boolean isWithoutShare(Session session, String key) {
+    return switch (session.state) {
+      case WAITING_FOR_KEY -> shares.find(key).isEmpty();
+      case COMPLETED -> shares.ofSession(session.id).isEmpty();
+      default -> !session.share.equals(session.id) && shares.ofSession(session.share).isEmpty();
+    };
+  }
+
+  /** Why a session ends whose share is not there any more. */
+  static RefusedException reason() {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_UNKNOWN_KEY,
+        "the operator of this party had it forget its share of the key");
   }
 }

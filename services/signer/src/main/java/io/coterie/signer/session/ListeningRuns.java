@@ -65,6 +65,11 @@ final class ListeningRuns {
     return true;
   }
 
+  /** The sessions that listen now. */
+  synchronized List<Session> all() {
+    return List.copyOf(sessions.values());
+  }
+
   /** Closes the run of a session that listens. In the session's lane. */
   void stop(Session session) {
     if (remove(session)) {

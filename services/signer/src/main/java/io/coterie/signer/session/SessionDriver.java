@@ -307,14 +307,16 @@ final class SessionDriver {
     if (failure != null) {
       log.error("a share could not be stored", failure);
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
-    } else if (Boolean.TRUE.equals(stored)) {
+    } else if (!Boolean.TRUE.equals(stored)) {
+      refuse(session, made.otherwise());
+    } else if (made.replaces() && keys.shares().ofSession(made.share().session()).isEmpty()) {
+      refuse(session, ForgottenShares.reason());
+    } else {
       end(
           session,
           Event.SHARE_STORED,
           SessionRecords.NO_CAUSE,
           made.share().keyPublic().getPublicKey());
-    } else {
-      refuse(session, made.otherwise());
     }
   }
 

@@ -191,7 +191,8 @@ public final class SessionService implements AutoCloseable {
             ports.ledgers(),
             disk,
             this::exclusionsChanged,
-            new ForgottenShares(sessions, shares, activation, presignatures, driver::refuse)
+            new ForgottenShares(
+                    sessions, listening, shares, activation, presignatures, driver::refuse)
                 ::forgotten,
             pool);
     telemetry.live(sessions::size);

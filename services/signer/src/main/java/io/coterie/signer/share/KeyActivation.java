@@ -129,17 +129,18 @@ public final class KeyActivation {
 
   /** A key generation ended without a share. */
   public void forget(SessionId session) {
-    lane.execute(
-        () -> {
-          ShareCandidate gone = candidates.get(session);
-          if (gone != null && gone.own == null) {
-            candidates.remove(session);
-            // An older share of the name may have been held back by this run.
-            List.copyOf(candidates.values()).stream()
-                .filter(each -> each.key.equals(gone.key))
-                .forEach(this::activateIfAgreed);
-          }
-        });
+    lane.execute(() -> endWithoutShare(session));
+  }
+
+  private void endWithoutShare(SessionId session) {
+    ShareCandidate gone = candidates.get(session);
+    if (gone != null && gone.own == null) {
+      candidates.remove(session);
+      // An older share of the name may have been held back by this run.
+      List.copyOf(candidates.values()).stream()
+          .filter(each -> each.key.equals(gone.key))
+          .forEach(this::activateIfAgreed);
+    }
   }
 
   /** Shares of a name are not in the store any more: nothing is said of them, or waited for. */
@@ -148,21 +149,29 @@ public final class KeyActivation {
   }
 
   private void dropDestroyed(String key) {
-    candidates
-        .entrySet()
-        .removeIf(
-            e ->
-                e.getValue().own != null
-                    && e.getValue().key.equals(key)
-                    && shares.ofSession(e.getKey()).isEmpty());
+    candidates.values().removeIf(c -> c.key.equals(key) && c.own != null && isGone(c.own));
+  }
+
+  /**
+   * Whether a share is not in the store any more, because the operator has had it destroyed, or
+   * another one has taken its place: nothing is said of it.
+   */
+  private boolean isGone(KeyShare share) {
+    try {
+      return shares.ofSession(share.session()).isEmpty();
+    } catch (RuntimeException e) {
+      log.error("whether a share of {} is still there cannot be read", share.key(), e);
+      return false; // It was: others wait for what is said of it.
+    }
   }
 
   /** A provisional share is on disk: everyone may know. */
   public void stored(KeyShare share) {
     lane.execute(
         () -> {
-          if (shares.ofSession(share.session()).isEmpty()) {
-            return; // Nothing is said of a share that the operator has had destroyed since.
+          if (isGone(share)) {
+            endWithoutShare(share.session());
+            return;
           }
           candidates
               .entrySet()
@@ -191,12 +200,12 @@ public final class KeyActivation {
 
   /** Reports a stored share again: to its parties, and to the coordinator that asks now. */
   public void announceAgain(KeyShare share, Member coordinator) {
-    lane.execute(() -> gossip.announce(share, Optional.of(coordinator)));
+    say(share, () -> gossip.announce(share, Optional.of(coordinator)));
   }
 
   /** Reports a stored share again to the coordinator that asks now, and to nobody else. */
   public void tellAgain(KeyShare share, Member coordinator) {
-    lane.execute(() -> gossip.tell(share, coordinator));
+    say(share, () -> gossip.tell(share, coordinator));
   }
 
   /**
@@ -204,7 +213,16 @@ public final class KeyActivation {
    * uses its own will show why.
    */
   public void askAbout(KeyShare share) {
-    lane.execute(() -> gossip.announce(share, Optional.empty()));
+    say(share, () -> gossip.announce(share, Optional.empty()));
+  }
+
+  private void say(KeyShare share, Runnable words) {
+    lane.execute(
+        () -> {
+          if (!isGone(share)) {
+            words.run();
+          }
+        });
   }
 
   /**
@@ -429,7 +447,7 @@ public final class KeyActivation {
       @Nullable Throwable failure) {
     candidate.changing = false;
     KeyShare own = candidate.own;
-    if (own == null) {
+    if (own == null || isGone(own)) {
       return;
     }
     if (failure != null) {
@@ -502,6 +520,9 @@ public final class KeyActivation {
       return;
     }
     dropDestroyed(used.key());
+    if (isGone(used)) {
+      return;
+    }
     log.info(
         used.left()
             ? "this party holds no share of {} any more: others use epoch {}"

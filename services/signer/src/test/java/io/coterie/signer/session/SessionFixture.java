@@ -492,7 +492,7 @@ abstract class SessionFixture {
             null));
   }
 
-  private static final KeyPublic ECDSA_PUBLIC =
+  static final KeyPublic ECDSA_PUBLIC =
       KeyPublic.newBuilder()
           .setKeyId(KEY)
           .setThreshold(2)

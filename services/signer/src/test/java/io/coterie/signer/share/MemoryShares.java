@@ -3,7 +3,9 @@ package io.coterie.signer.share;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.storage.StoreException;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -26,6 +28,12 @@ public class MemoryShares implements KeyShareStore {
 
   /** While set, shares of new keys wait in {@link #waiting}: true stores one. */
   public volatile boolean held;
+
+  /** While set, shares of later epochs are destroyed as soon as they are stored. */
+  public volatile boolean destroying;
+
+  /** While set, no share of a session can be read. */
+  public volatile boolean unreadable;
 
   public final List<CompletableFuture<Boolean>> waiting = new CopyOnWriteArrayList<>();
 
@@ -96,6 +104,9 @@ public class MemoryShares implements KeyShareStore {
 
   @Override
   public Optional<KeyShare> ofSession(SessionId session) {
+    if (unreadable) {
+      throw new StoreException("the party's file could not be read");
+    }
     return first(share -> share.session().equals(session));
   }
 
@@ -146,7 +157,9 @@ public class MemoryShares implements KeyShareStore {
                   stored.remove(older);
                 }
               });
-      stored.add(share);
+      if (!destroying) {
+        stored.add(share);
+      }
     }
     return CompletableFuture.completedFuture(wanted);
   }
@@ -301,10 +314,12 @@ public class MemoryShares implements KeyShareStore {
     forgetting = listener;
   }
 
-  /** The operator has the shares of a key destroyed. */
-  public void forget(String key) {
+  /** The operator has the shares of a key destroyed, but not those of another one of its name. */
+  public void forget(String key, ByteString fingerprint) {
     synchronized (this) {
-      stored.removeIf(share -> share.key().equals(key));
+      stored.removeIf(
+          share ->
+              share.key().equals(key) && KeyFingerprint.of(share.keyPublic()).equals(fingerprint));
     }
     forgetting.accept(key);
   }
