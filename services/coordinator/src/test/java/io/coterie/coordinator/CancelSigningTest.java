@@ -318,6 +318,22 @@ class CancelSigningTest {
     assertThat(get(ended.getName())).isEqualTo(ended);
   }
 
+  @Test
+  void a_valid_signature_is_told_although_the_database_has_lost_the_request() {
+    SigningIntent.Builder asked = failed();
+    Signing other = signing(client).sign(sign(installation.wallet.sign(intentAfterHonest())));
+    installation.parties.cancelling =
+        (self, question) -> {
+          installation.execute("delete from signings");
+          return List.of(
+              answer(question)
+                  .setSignature(other.getSignature())
+                  .setRecoveryId(other.getRecoveryId())
+                  .build());
+        };
+    assertThat(cancelled(cancel(asked)).getState()).isEqualTo(Signing.State.SIGNED);
+  }
+
   private static SigningIntent intentAfterHonest() {
     installation.parties.behave();
     return intent().build();

@@ -51,9 +51,10 @@ class StorageConfiguration {
     HikariDataSource pool = pool(database, "heartbeat", SOON_COMMIT, 1);
     // After an outage all replicas have to be seen again at nearly the same time: a statement or a
     // login that hangs ends soon, and no pause between two attempts to connect grows.
+    pool.addDataSourceProperty("connectTimeout", "1");
     pool.addDataSourceProperty("socketTimeout", String.valueOf(HEARTBEAT_SECONDS));
-    pool.setConnectionTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis() / 2);
-    pool.setValidationTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis() / 4);
+    pool.setConnectionTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis());
+    pool.setValidationTimeout(Duration.ofSeconds(HEARTBEAT_SECONDS).toMillis() / 2);
     pool.setMinimumIdle(0);
     // It never gives its place among the database's connections away.
     pool.setMaxLifetime(0);

@@ -86,7 +86,9 @@ public record AttestedKey(
         intents.add(last.intent().digest());
       }
     }
-    // Those of before prove no more than intents and receipts of their time, and may be left out.
+    // Its first parties know the secret if they are too few, whoever has shares of it since.
+    holdings.getFirst().requireFloors(name, trust);
+    // Those between prove no more than intents and receipts of their time, and may be left out.
     holdings.getLast().requireFloors(name, trust);
     AttestedKey attested =
         new AttestedKey(

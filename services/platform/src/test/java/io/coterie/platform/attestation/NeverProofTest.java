@@ -132,7 +132,7 @@ class NeverProofTest {
   void the_parties_since_a_creation_below_the_floors_of_today_prove_nothing() throws Exception {
     TestSession high = reshare(CREATION, 3, 1, 2, 3, 4, 5);
     Trust floors = AttestedKeyTest.trustOfWallet(3, 5);
-    AttestedKey key = AttestedKey.of(KEY, answer(BIP340, CREATION, high), floors);
+    AttestedKey key = AttestedKey.of(KEY, answer(BIP340, CREATION, high), trust());
     List<SignedReceipt> receipts =
         Stream.of(1, 2, 3).map(party -> signed(party, receipt(party, 0))).toList();
     NeverProof.Request request = new NeverProof.Request("wallet", ID, 0);

@@ -118,7 +118,7 @@ class RefusalTest {
     List<SignedReceipt> receipts = List.of(says(1, 0), says(2, 0));
     NeverProof.Request request = new NeverProof.Request("wallet", ID, 0);
     Trust floors = AttestedKeyTest.trustOfWallet(3, 5);
-    AttestedKey key = AttestedKey.of(KEY, answer, floors);
+    AttestedKey key = AttestedKey.of(KEY, answer, trust());
     assertThat(Refusal.of(key, request, DIGEST, receipts, trust()))
         .extracting(Refusal::party)
         .containsExactly("p1", "p2");

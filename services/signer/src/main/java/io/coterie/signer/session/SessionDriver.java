@@ -309,7 +309,7 @@ final class SessionDriver {
       refuse(session, RefusalReason.REFUSAL_REASON_INTERNAL, "the share could not be stored");
     } else if (!Boolean.TRUE.equals(stored)) {
       refuse(session, made.otherwise());
-    } else if (made.replaces() && keys.shares().ofSession(made.share().session()).isEmpty()) {
+    } else if (made.replaces() && keys.activation().isGone(made.share())) {
       refuse(session, ForgottenShares.reason());
     } else {
       end(

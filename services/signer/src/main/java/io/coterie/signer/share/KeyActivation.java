@@ -156,7 +156,7 @@ public final class KeyActivation {
    * Whether a share is not in the store any more, because the operator has had it destroyed, or
    * another one has taken its place: nothing is said of it.
    */
-  private boolean isGone(KeyShare share) {
+  public boolean isGone(KeyShare share) {
     try {
       return shares.ofSession(share.session()).isEmpty();
     } catch (RuntimeException e) {

@@ -243,8 +243,10 @@ final class SigningEnds {
                   ? OptionalInt.of(answer.getRecoveryId())
                   : OptionalInt.empty());
       if (sessions.isValid(known.scheme(), subject, signature)) {
-        return store
-            .settle(known.signed(result(subject, signature), List.of(), known.sessions(), now()))
+        SigningRecord signed =
+            known.signed(result(subject, signature), List.of(), known.sessions(), now());
+        // A crash of the database may have lost the row; the signature is valid all the same.
+        return Optional.of(store.settle(signed).orElse(signed))
             .filter(stored -> stored.state() == Signing.State.SIGNED);
       }
     }
