@@ -190,18 +190,23 @@ class HostileTest extends ServerFixture {
       byte[] pinned = second.identityKey;
       second.identityKey = IdentityKeyPair.generate().getPublicKey().serialize();
       group.member(0).start();
-      assertThat(
-              group
-                  .member(0)
-                  .channel
-                  .send(group.member(1).entry(), new byte[3], ONLINE)
-                  .toCompletableFuture())
-          .failsWithin(PATIENCE)
-          .withThrowableThat()
-          .havingRootCause()
-          .isInstanceOfSatisfying(
-              ChannelException.class,
-              e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNTRUSTED));
+      // On a busy machine the time of a send may be up before the keys came.
+      await()
+          .atMost(PATIENCE)
+          .untilAsserted(
+              () ->
+                  assertThat(
+                          group
+                              .member(0)
+                              .channel
+                              .send(group.member(1).entry(), new byte[3], ONLINE)
+                              .toCompletableFuture())
+                      .failsWithin(PATIENCE)
+                      .withThrowableThat()
+                      .havingRootCause()
+                      .isInstanceOfSatisfying(
+                          ChannelException.class,
+                          e -> assertThat(e.reason()).isEqualTo(ChannelException.Cause.UNTRUSTED)));
       assertThat(server.count("PUT messages")).isZero();
       // The truth comes out: everything heals.
       second.identityKey = pinned;
