@@ -217,12 +217,19 @@ final class Weakened {
                 return all;
               });
       case TELLS_OF_SHARES_EARLY -> {
+        Map<Object, KeyShare> told = new HashMap<>();
         Port.Instead early =
             (real, given) -> {
+              KeyShare share = (KeyShare) given[0];
+              told.put(share.session(), share);
               real.call(given);
               return CompletableFuture.completedFuture(true);
             };
-        yield Map.of("storeProvisional", early, "storeNext", early);
+        // Nothing is told of a share that the store does not have.
+        Port.Instead found =
+            (real, given) ->
+                share(real.call(given)).or(() -> Optional.ofNullable(told.get(given[0])));
+        yield Map.of("storeProvisional", early, "storeNext", early, "ofSession", found);
       }
       case USES_OLD_SHARES -> {
         Map<Object, KeyShare> first = new HashMap<>();
