@@ -308,3 +308,18 @@ END;
 CREATE TRIGGER audit_record_gone AFTER DELETE ON audit_record BEGIN
   UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.fields) WHERE account = old.account;
 END;
+
+-- A share counts for the requester of the intent that it was made for, until it is destroyed.
+CREATE TRIGGER key_share_kept AFTER INSERT ON key_share BEGIN
+  INSERT INTO kept_bytes VALUES (new.requester, 600 + octet_length(new.key_public) + octet_length(new.sealed)
+    + octet_length(new.certificate))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER key_share_changed AFTER UPDATE OF certificate ON key_share BEGIN
+  UPDATE kept_bytes SET bytes = bytes + octet_length(new.certificate) - octet_length(old.certificate)
+    WHERE account = new.requester;
+END;
+CREATE TRIGGER key_share_gone AFTER DELETE ON key_share BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 600 - octet_length(old.key_public) - octet_length(old.sealed)
+    - octet_length(old.certificate) WHERE account = old.requester;
+END;

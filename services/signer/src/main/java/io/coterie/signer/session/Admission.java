@@ -201,8 +201,8 @@ final class Admission {
               RefusalReason.REFUSAL_REASON_OVERLOADED, SessionClaims.NO_ROOM_FOR_COORDINATOR)
           : new RefusedException(
               RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-              "this requester has taken its share of the party's disk, which its operator can"
-                  + " enlarge");
+              "this requester has taken its share of the party's disk with its keys and records;"
+                  + " its operator can enlarge the disk");
     }
     session.untilClaimed.add(() -> disk.giveBack(account, bytes));
   }

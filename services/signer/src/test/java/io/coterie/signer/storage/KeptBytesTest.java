@@ -6,10 +6,14 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.share.Certificate;
+import io.coterie.signer.share.KeyShare;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -20,6 +24,7 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
@@ -196,6 +201,73 @@ class KeptBytesTest {
     barrier();
     assertThat(kept("wallet")).isEqualTo(bound);
     assertThat(kept(MemoryLedger.COORDINATOR)).isGreaterThan(ordered);
+  }
+
+  private static final String KEY = "keys/treasury";
+
+  private KeyShare share(String key, int epoch, String requester, int sealedBytes) {
+    return new KeyShare(
+        key,
+        epoch,
+        Scheme.SCHEME_ECDSA_SECP256K1,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2, 3),
+        List.of(1, 2, 3),
+        KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(epoch).build(),
+        ByteString.copyFrom(new byte[sealedBytes]),
+        new KeyShare.Origin(
+            new SessionId(bytes32()), "coordinator", requester, RequestId.at(BEGIN), bytes32()),
+        null);
+  }
+
+  private static AuditEvent event(String what) {
+    return AuditEvent.of("operator", what, "ok", Map.of());
+  }
+
+  private boolean stored(KeyShare share) {
+    return store.shares().storeProvisional(share, event("stored")).toCompletableFuture().join();
+  }
+
+  private boolean active(KeyShare share) {
+    Certificate proof =
+        Certificate.parse(ByteString.copyFrom(new byte[3 * Certificate.SIGNATURE_BYTES]));
+    return store.shares().activate(share, proof, event("active")).toCompletableFuture().join();
+  }
+
+  /** Shares are kept as long as their key, so a requester could fill the disk with them. */
+  @Test
+  void a_share_of_a_key_counts_for_its_requester_until_it_is_destroyed() {
+    KeyShare first = share(KEY, 1, "wallet", 10_000);
+    assertThat(stored(first)).isTrue();
+    long made = kept("wallet");
+    assertThat(made).isBetween(10_000L, 11_500L);
+    assertThat(active(first)).isTrue();
+    assertThat(kept("wallet")).as("with its certificate").isEqualTo(made + 192);
+
+    KeyShare second = share(KEY, 2, "other", 20_000);
+    assertThat(store.shares().storeNext(second, true, event("stored")).toCompletableFuture().join())
+        .isTrue();
+    assertThat(kept("wallet")).as("the first is still used").isEqualTo(made + 192);
+    assertThat(kept("other")).isGreaterThan(20_000L);
+    assertThat(active(second)).isTrue();
+    assertThat(kept("wallet")).isZero();
+    close();
+    store = open(BEGIN);
+    assertThat(kept("other")).isBetween(20_192L, 21_500L);
+  }
+
+  @Test
+  void the_bytes_of_shares_are_those_that_the_file_takes() throws Exception {
+    for (int sealedBytes : new int[] {300, 5_000, 50_000}) {
+      String requester = "makes-" + sealedBytes;
+      long before = count("PRAGMA page_count");
+      for (int i = 0; i < 300; i++) {
+        assertThat(stored(share("keys/%s-%d".formatted(requester, i), 1, requester, sealedBytes)))
+            .isTrue();
+      }
+      long taken = (count("PRAGMA page_count") - before) * count("PRAGMA page_size");
+      assertThat((double) kept(requester) / taken).as(requester).isBetween(0.5, 1.3);
+    }
   }
 
   @Test
