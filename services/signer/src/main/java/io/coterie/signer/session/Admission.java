@@ -96,6 +96,7 @@ final class Admission {
       return made.map(share -> new Made(share, false));
     }
     check.inTime(order, intent, clock.instant());
+    roomForKey(plan);
     roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
@@ -186,6 +187,18 @@ final class Admission {
     return sameRequest;
   }
 
+  /** Shares of keys are never deleted by themselves, so who has many gets no further key. */
+  private void roomForKey(SessionPlan plan) throws RefusedException {
+    SessionPlan.Request request = plan.request();
+    if (request != null && plan.protocol().operation() == Protocol.Operation.KEYGEN) {
+      RefusedException.unless(
+          disk.mayCreateKey(request.requester()),
+          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+          "this requester's keys and records have taken its share of the party's disk, so it gets"
+              + " no further key; its operator can enlarge the disk, or forget keys of no use");
+    }
+  }
+
   private void roomOnDisk(Session session, SessionPlan.@Nullable Request request)
       throws RefusedException {
     String account =
@@ -201,8 +214,8 @@ final class Admission {
               RefusalReason.REFUSAL_REASON_OVERLOADED, SessionClaims.NO_ROOM_FOR_COORDINATOR)
           : new RefusedException(
               RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-              "this requester has taken its share of the party's disk with its keys and records;"
-                  + " its operator can enlarge the disk");
+              "this requester has taken its share of the party's disk, which its operator can"
+                  + " enlarge");
     }
     session.untilClaimed.add(() -> disk.giveBack(account, bytes));
   }

@@ -11,9 +11,11 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.MemoryLedger;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -26,6 +28,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -234,26 +237,46 @@ class KeptBytesTest {
     return store.shares().activate(share, proof, event("active")).toCompletableFuture().join();
   }
 
+  private static final String KEYS_OF_WALLET = DiskShares.ofKeys("wallet");
+
   /** Shares are kept as long as their key, so a requester could fill the disk with them. */
   @Test
-  void a_share_of_a_key_counts_for_its_requester_until_it_is_destroyed() {
+  void a_share_of_a_key_counts_for_its_creator_until_it_is_destroyed() {
     KeyShare first = share(KEY, 1, "wallet", 10_000);
     assertThat(stored(first)).isTrue();
-    long made = kept("wallet");
+    long made = kept(KEYS_OF_WALLET);
     assertThat(made).isBetween(10_000L, 11_500L);
     assertThat(active(first)).isTrue();
-    assertThat(kept("wallet")).as("with its certificate").isEqualTo(made + 192);
+    assertThat(kept(KEYS_OF_WALLET)).as("with its certificate").isEqualTo(made + 192);
 
     KeyShare second = share(KEY, 2, "other", 20_000);
     assertThat(store.shares().storeNext(second, true, event("stored")).toCompletableFuture().join())
         .isTrue();
-    assertThat(kept("wallet")).as("the first is still used").isEqualTo(made + 192);
-    assertThat(kept("other")).isGreaterThan(20_000L);
+    assertThat(kept(KEYS_OF_WALLET)).as("the first is still used").isGreaterThan(made + 20_192);
     assertThat(active(second)).isTrue();
-    assertThat(kept("wallet")).isZero();
     close();
     store = open(BEGIN);
-    assertThat(kept("other")).isBetween(20_192L, 21_500L);
+    assertThat(kept(KEYS_OF_WALLET)).isBetween(20_192L, 21_500L);
+    assertThat(kept(DiskShares.ofKeys("other"))).as("who refreshed it").isZero();
+    assertThat(kept("wallet")).as("what it signs").isZero();
+  }
+
+  /** An exclusion writes the active share anew, without what it had in common with a party. */
+  @Test
+  void a_share_that_is_written_anew_counts_as_it_is() {
+    KeyShare share = share(KEY, 1, "wallet", 10_000);
+    assertThat(stored(share)).isTrue();
+    assertThat(active(share)).isTrue();
+    long before = kept(KEYS_OF_WALLET);
+    ByteString shorter = ByteString.copyFrom(new byte[4_000]);
+    store
+        .shares()
+        .exclude(
+            new KeyShareStore.Exclusion(
+                KEY, Set.of(2), new SessionId(bytes32()), share.session(), 1, shorter))
+        .toCompletableFuture()
+        .join();
+    assertThat(kept(KEYS_OF_WALLET)).isEqualTo(before - 6_000);
   }
 
   @Test
@@ -266,7 +289,9 @@ class KeptBytesTest {
             .isTrue();
       }
       long taken = (count("PRAGMA page_count") - before) * count("PRAGMA page_size");
-      assertThat((double) kept(requester) / taken).as(requester).isBetween(0.5, 1.3);
+      assertThat((double) kept(DiskShares.ofKeys(requester)) / taken)
+          .as(requester)
+          .isBetween(0.5, 1.3);
     }
   }
 
