@@ -66,7 +66,7 @@ public final class DiskShares {
     return free > 0 && kept(account) < TIMES_THE_FREE * (double) free;
   }
 
-  /** Whether a requester may create a key: what is kept of its keys and of its requests counts. */
+  /** Whether a requester may create a key: its keys and its records count together. */
   public synchronized boolean mayCreateKey(String requester) {
     long free = free();
     long own = kept(requester) + kept(ofKeys(requester));

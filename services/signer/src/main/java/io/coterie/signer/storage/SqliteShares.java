@@ -235,30 +235,20 @@ final class SqliteShares implements KeyShareStore {
                   "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state ="
                       + " 'PROVISIONAL'",
                   share.key());
-              insertProvisional(db, share, DiskShares.ofKeys(share.origin().requester()));
+              insertProvisional(db, share, "");
               audit.append(db, completed);
               return true;
             });
   }
 
-  /** The account of a key that is here; otherwise that of whoever brings it here. */
-  private static String accountOf(Database db, KeyShare share) throws SQLException {
-    try (ResultSet rows =
-        db.statement(
-                "SELECT account FROM key_share WHERE key = ? ORDER BY state = 'ACTIVE' DESC,"
-                    + " stored_number DESC LIMIT 1",
-                share.key())
-            .executeQuery()) {
-      return rows.next() ? rows.getString(1) : DiskShares.ofKeys(share.origin().requester());
-    }
-  }
-
-  private void insertProvisional(Database db, KeyShare share, String account) throws SQLException {
+  private void insertProvisional(Database db, KeyShare share, String payer) throws SQLException {
     db.update(
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
             + ", stored_at_ms, account, stored_number)"
-            + " SELECT ?, ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " SELECT ?, ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " coalesce((SELECT account FROM key_share WHERE key = ? ORDER BY state = 'ACTIVE'"
+            + " DESC, stored_number DESC LIMIT 1), ?),"
             + " coalesce(max(stored_number), 0) + 1 FROM key_share WHERE key = ?",
         share.session().bytes().toByteArray(),
         share.key(),
@@ -274,7 +264,8 @@ final class SqliteShares implements KeyShareStore {
         share.origin().requestId(),
         share.origin().intentDigest().toByteArray(),
         clock.millis(),
-        account,
+        payer,
+        DiskShares.ofKeys(share.origin().requester()),
         share.key());
   }
 
@@ -301,7 +292,7 @@ final class SqliteShares implements KeyShareStore {
                     "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE"
                         + " 'SUPERSEDED' END WHERE key = ? AND state = 'PROVISIONAL'",
                     share.key());
-                insertProvisional(db, share, accountOf(db, share));
+                insertProvisional(db, share, share.key());
                 audit.append(db, completed);
               }
               return wanted;

@@ -41,7 +41,7 @@ class DiskSharesTest {
     assertThat(shares.mayTake("modest")).isTrue();
   }
 
-  /** What can't be deleted decides about further keys alone. */
+  /** Keys cannot be deleted, so they decide about further keys alone. */
   @Test
   void a_requester_with_many_keys_signs_on_beside_a_greedy_one_and_creates_none() {
     disk(DISK);

@@ -134,7 +134,7 @@ public final class MemoryDatabase {
    * Crashes and is there again at once. The commits of last that no disk has are as if they had
    * never been.
    *
-   * @param sinceNanos what was committed until then is on the disk, ns
+   * @param sinceNanos commits until then are on the disk, ns
    * @return how many commits are lost
    */
   public synchronized int crash(long sinceNanos) {
