@@ -53,7 +53,7 @@ public final class ProcessTerminal implements Terminal {
     return said(new ProcessBuilder("test", "-t", "2")).isPresent();
   }
 
-  /** What a program of the system says, which has our standard error; empty if it fails. */
+  /** The output of a program of the system, which has our standard error; empty if it fails. */
   private static Optional<String> said(ProcessBuilder program) {
     try {
       Process process = program.redirectError(ProcessBuilder.Redirect.INHERIT).start();
