@@ -133,7 +133,7 @@ test("Go's modules are taken by hash, whatever a proxy or a checksum database sa
     const script = readFileSync(join(root, ".ci", name), "utf8");
     assert.match(script, new RegExp(`^.*\\.ci/go-build ${name} ${module}`, "m"));
   }
-  // The settings of a caller count for nothing.
+  // A caller's settings count for nothing.
   const folder = mkdtempSync(join(tmpdir(), "go-"));
   try {
     for (const part of [".ci/go/tool", "bin"]) mkdirSync(join(folder, part), { recursive: true });
