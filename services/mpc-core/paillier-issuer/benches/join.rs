@@ -146,6 +146,7 @@ fn joins(
     println!("core,wbb,1,1,{mode},setup,bytes_sent,B,{},,1", manager.proven().len());
 
     let floor = measure(&mode, "floor", runs, 0.0, || unproven::power(&manager_public, rng).unwrap());
+    measure(&mode, "nth_power", runs, floor, || unproven::prepare(&manager_public, rng).unwrap());
     let secret = Secret::new(Scalar::random(rng));
     let mut sides = [const { Vec::new() }; 3];
     for run in 0..=runs {

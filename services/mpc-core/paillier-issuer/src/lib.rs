@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod halves;
 pub mod join;
 mod modulus;
 mod number;
