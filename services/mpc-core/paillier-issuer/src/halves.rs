@@ -139,9 +139,9 @@ impl Pair {
         }
     }
 
-    fn copy_from(&mut self, other: &Pair) {
-        self.low.0.copy_from_slice(&other.low.0);
-        self.high.0.copy_from_slice(&other.high.0);
+    fn copy(&self) -> Self {
+        let of = |limbs: &Limbs| Limbs(limbs.0.clone());
+        Self { low: of(&self.low), high: of(&self.high) }
     }
 }
 
@@ -239,67 +239,68 @@ impl Halves {
 
     /// A power with an exponent that everybody may know.
     pub(crate) fn power_public(&self, base: &Number, exponent: &Number) -> Calc<Number> {
-        let count = self.limbs.count();
-        let mut scratch = Scratch::new(count);
+        let mut scratch = Scratch::new(self.limbs.count());
         let base = self.enter(base, &mut scratch)?;
-        // The odd powers.
-        let mut square = Pair::zero(count);
-        square.copy_from(&base);
-        self.square(&mut square, &mut scratch);
-        let mut table = vec![base];
-        for at in 0..(1 << (PUBLIC_WINDOW - 1)) - 1 {
-            let mut next = Pair::zero(count);
-            if let Some(last) = table.get(at) {
-                next.copy_from(last);
-            }
-            self.multiply(&mut next, &square, &mut scratch);
-            table.push(next);
-        }
-        let mut power = self.one(&mut scratch);
-        let mut end = exponent.bits();
-        while let Some(highest) = end.checked_sub(1) {
-            if !exponent.is_bit_set(highest) {
-                self.square(&mut power, &mut scratch);
-                end = highest;
-                continue;
-            }
-            let lowest = end.saturating_sub(PUBLIC_WINDOW);
-            let lowest = (lowest..end).find(|bit| exponent.is_bit_set(*bit)).unwrap_or(highest);
-            let digit = (lowest + 1..end)
-                .rev()
-                .fold(0, |digit, bit| 2 * digit + usize::from(exponent.is_bit_set(bit)));
-            (lowest..end).for_each(|_| self.square(&mut power, &mut scratch));
-            if let Some(odd) = table.get(digit) {
-                self.multiply(&mut power, odd, &mut scratch);
-            }
-            end = lowest;
-        }
+        let power = self.raise_public(base, exponent, &mut scratch);
         self.leave(power, &mut scratch)
     }
 
     /// A power with a secret exponent of at most `bits` bits.
     pub(crate) fn power(&self, base: &Number, exponent: &Number, bits: usize) -> Calc<Number> {
-        let count = self.limbs.count();
-        let mut scratch = Scratch::new(count);
+        let mut scratch = Scratch::new(self.limbs.count());
         let base = self.enter(base, &mut scratch)?;
-        let mut table = vec![self.one(&mut scratch)];
-        for at in 0..(1 << SECRET_WINDOW) - 1 {
-            let mut next = Pair::zero(count);
-            if let Some(last) = table.get(at) {
-                next.copy_from(last);
-            }
-            self.multiply(&mut next, &base, &mut scratch);
-            table.push(next);
-        }
-        let (mut power, mut chosen) = (self.one(&mut scratch), Pair::zero(count));
-        for byte in exponent.to_bytes(bits.div_ceil(8))?.iter() {
-            for digit in [byte >> SECRET_WINDOW, byte & ((1 << SECRET_WINDOW) - 1)] {
-                (0..SECRET_WINDOW).for_each(|_| self.square(&mut power, &mut scratch));
-                chosen.select(&table, digit);
-                self.multiply(&mut power, &chosen, &mut scratch);
-            }
-        }
+        let power = self.raise(&base, &exponent.to_bytes(bits.div_ceil(8))?, &mut scratch);
         self.leave(power, &mut scratch)
+    }
+
+    fn raise_public(&self, base: Pair, exponent: &Number, scratch: &mut Scratch) -> Pair {
+        // The odd powers.
+        let mut square = base.copy();
+        self.square(&mut square, scratch);
+        let mut next = base;
+        let mut table = Vec::with_capacity(1 << (PUBLIC_WINDOW - 1));
+        for _ in 0..1 << (PUBLIC_WINDOW - 1) {
+            table.push(next.copy());
+            self.multiply(&mut next, &square, scratch);
+        }
+        let mut power = self.one(scratch);
+        let mut end = exponent.bits();
+        while let Some(highest) = end.checked_sub(1) {
+            if !exponent.is_bit_set(highest) {
+                self.square(&mut power, scratch);
+                end = highest;
+                continue;
+            }
+            let lowest = end.saturating_sub(PUBLIC_WINDOW);
+            let lowest = (lowest..end).find(|bit| exponent.is_bit_set(*bit)).unwrap_or(highest);
+            let above = (lowest + 1..end).rev();
+            let place = above.fold(0, |place, bit| 2 * place + usize::from(exponent.is_bit_set(bit)));
+            (lowest..end).for_each(|_| self.square(&mut power, scratch));
+            if let Some(odd) = table.get(place) {
+                self.multiply(&mut power, odd, scratch);
+            }
+            end = lowest;
+        }
+        power
+    }
+
+    /// With a secret exponent: big-endian.
+    fn raise(&self, base: &Pair, exponent: &[u8], scratch: &mut Scratch) -> Pair {
+        let mut next = self.one(scratch);
+        let mut table = Vec::with_capacity(1 << SECRET_WINDOW);
+        for _ in 0..1 << SECRET_WINDOW {
+            table.push(next.copy());
+            self.multiply(&mut next, base, scratch);
+        }
+        let (mut power, mut chosen) = (self.one(scratch), Pair::zero(self.limbs.count()));
+        for byte in exponent {
+            for digit in [byte >> SECRET_WINDOW, byte & ((1 << SECRET_WINDOW) - 1)] {
+                (0..SECRET_WINDOW).for_each(|_| self.square(&mut power, scratch));
+                chosen.select(&table, digit);
+                self.multiply(&mut power, &chosen, scratch);
+            }
+        }
+        power
     }
 
     fn one(&self, scratch: &mut Scratch) -> Pair {
@@ -415,6 +416,49 @@ fn split(number: &Number, n: &Number, count: usize) -> Calc<Pair> {
     let high = n.minus(&number.over(n)?)?;
     // a + c n is a - (n - c) n modulo n^2.
     Ok(Pair { low: Limbs::of(&number.modulo(n)?, count)?, high: Limbs::of(&high, count)? })
+}
+
+/// For the check of constant time: powers from limbs to limbs, where the library takes no part.
+#[cfg(feature = "forge")]
+pub mod forge {
+    use rand_core::CryptoRng;
+
+    use super::{Halves, LIMB, LIMB_BITS, Pair, Scratch};
+    use crate::number::{Failure, Number};
+
+    /// Powers modulo the square of an odd number.
+    pub struct Powers(Halves);
+
+    /// A number modulo the square, in halves.
+    pub struct Base(Pair);
+
+    impl Powers {
+        /// A failure unless the number is odd and of a usable length.
+        pub fn new(n: &[u8]) -> Result<Self, Failure> {
+            Ok(Self(Halves::new(&Number::from_bytes(n)?)?))
+        }
+
+        /// A random one.
+        pub fn base(&self, rng: &mut dyn CryptoRng) -> Base {
+            let mut pair = Pair::zero(self.0.limbs.count());
+            let below = self.0.n.bits() / LIMB_BITS;
+            for half in [&mut pair.low, &mut pair.high] {
+                half.all_mut().iter_mut().take(below).for_each(|limb| *limb = rng.next_u64() & LIMB);
+            }
+            Base(pair)
+        }
+
+        /// The exponent is big-endian.
+        pub fn with_secret_exponent(&self, base: &Base, exponent: &[u8]) -> Base {
+            Base(self.0.raise(&base.0, exponent, &mut Scratch::new(self.0.limbs.count())))
+        }
+
+        /// With n as the exponent.
+        pub fn with_public_exponent(&self, base: &Base) -> Base {
+            let mut scratch = Scratch::new(self.0.limbs.count());
+            Base(self.0.raise_public(base.0.copy(), &self.0.n, &mut scratch))
+        }
+    }
 }
 
 #[cfg(test)]
