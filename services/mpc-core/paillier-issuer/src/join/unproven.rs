@@ -5,15 +5,21 @@ use primitives::Secret;
 use primitives::bls12_381::{G1, Scalar};
 use rand_core::CryptoRng;
 
+use crate::modulus::Factors;
 use crate::number::{Failure, Number};
 use crate::proofs::{MULTIPLE_BITS, SCALAR_BITS};
-use crate::setup::{Parameters, SecretParameters};
+use crate::setup::{ModulusBits, Parameters, SecretParameters};
 
 /// A ciphertext.
 pub struct Ciphertext(Number);
 
 /// r-bar^n, which depends on nothing that the manager sends but its modulus.
 pub struct Prepared(Number);
+
+/// A side makes its modulus, without bases.
+pub fn set_up(bits: ModulusBits, rng: &mut dyn CryptoRng) -> Result<(), Failure> {
+    Factors::generate(bits.get(), rng).map(|_| ())
+}
 
 /// The manager encrypts its key.
 pub fn encrypt(
