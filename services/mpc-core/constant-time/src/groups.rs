@@ -1,4 +1,4 @@
-//! Members of groups, their openers and their issuers: what each computes with its secrets.
+//! Computations of members, openers and issuers of groups with their secrets.
 
 use std::hint::black_box;
 use std::sync::{Arc, LazyLock};

@@ -4,8 +4,8 @@
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
 //! `build/bench/results.csv`. Mode is the length of the moduli; `ratio` is the median over that of the floor in the
 //! same run: one multiplication in G1 by blst for approvals, one power modulo n^2 by libcrypto for joins. Scenario
-//! `members-50` is the paper's table: the set-up of a side, or the joins of so many members one after another. Arguments:
-//! the number of runs, 20 by default; `long` for five set-ups and five tables instead of one. Times are processor time.
+//! `members-50` is a row of the paper's table: the joins of so many members, one after another. Arguments: the number
+//! of runs, 20 by default; `long` for five set-ups and five tables instead of one. Times are processor time.
 
 #![allow(
     missing_docs,

@@ -116,7 +116,8 @@ impl Limbs {
         self.0.get_mut(from + EDGE..from + EDGE + COLUMNS).unwrap_or_default()
     }
 
-    /// The limbs that limbs `from` up to `to` of another number meet in the columns from `column` on, with those around.
+    /// The limbs that limbs `from` up to `to` of another number meet in the columns from `column` on, and their
+    /// neighbours.
     fn facing(&self, column: usize, from: usize, to: usize) -> &[u64] {
         self.0.get(column + EDGE + 1 - to..column + EDGE + COLUMNS - from).unwrap_or_default()
     }

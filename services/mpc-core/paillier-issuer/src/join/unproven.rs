@@ -62,7 +62,8 @@ pub fn answer(own: &SecretParameters, combined: &Ciphertext) -> Result<G1, Failu
     Ok(G1::mul_generator(&Secret::new(x.inverse())))
 }
 
-/// One power with an exponent as long as n, modulo n^2, in constant time and by libcrypto: the unit in which the others are read.
+/// One power with an exponent as long as n, modulo n^2, in constant time and by libcrypto: the unit in which the others
+/// are read.
 pub fn power(manager: &Parameters, rng: &mut dyn CryptoRng) -> Result<(), Failure> {
     let modulus = &manager.modulus;
     modulus.random_unit(rng)?.power(&modulus.n, &modulus.square).map(|_| ())
