@@ -15,7 +15,7 @@ use engine::{
 };
 use group_signatures::AttestedKey;
 use primitives::bls12_381::{G1, Scalar};
-use primitives::declassify::published;
+use primitives::declassify::{published, published_bytes};
 use primitives::shamir::Weights;
 use protocols::OpenShareError;
 use protocols::bip32::CHAIN_CODE_BYTES;
@@ -296,8 +296,11 @@ impl IssuerShare {
             return Err(OpenShareError::Mismatch);
         }
         let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
-        let read = |mut reader: Reader<'_>| {
-            let share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
+        let read = |bytes: &[u8]| {
+            let (share, public) = bytes.split_first_chunk().ok_or(Malformed)?;
+            let share = Secret::new(Scalar::from_bytes(share).ok_or(Malformed)?);
+            // Every issuer has the same public data, so they may choose a branch.
+            let mut reader = Reader::new(published_bytes(public));
             let issuers = <Issuers as Public<Subgroup>>::decode(&mut reader)?;
             reader.finish()?;
             let point = published(G1::mul_generator(&share));
@@ -305,7 +308,7 @@ impl IssuerShare {
             let share = Self { issuers, party: expected.party, share };
             if ours && &share.label() == expected { Ok(share) } else { Err(Malformed) }
         };
-        read(Reader::new(unsealed.secret.expose())).map_err(|Malformed| OpenShareError::Invalid)
+        read(unsealed.secret.expose()).map_err(|Malformed| OpenShareError::Invalid)
     }
 }
 
