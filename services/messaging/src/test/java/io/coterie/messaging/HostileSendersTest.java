@@ -37,15 +37,6 @@ class HostileSendersTest {
   /** Rounds after which another honest client connects. */
   private static final int ROUNDS_FOR_A_CONNECTION = 25;
 
-  /** As deploy/images/config.json and deploy/images/build set it, after what all replicas get. */
-  private static final String[] IMAGE = {
-    "-Xmx192m",
-    "-XX:-UseSerialGC",
-    "-XX:+UseG1GC",
-    "-XX:-ClassUnloadingWithConcurrentMark",
-    "-XX:TieredStopAtLevel=4"
-  };
-
   private static final String ONLINE = "/v1/messages/multi_recipient?ts=1&online=true";
 
   /** The flood, from its start to the end of its input. */
@@ -116,7 +107,7 @@ class HostileSendersTest {
   void honest_messages_arrive_and_the_service_stays_alive() throws Exception {
     TestService database = TestService.shared();
     Party party = new TestClient(database).party();
-    try (ProcessReplica replica = database.processReplica(IMAGE)) {
+    try (ProcessReplica replica = database.processReplica(ProcessReplica.IMAGE)) {
       TestClient honest = replica.awaitReady(party.authorization());
       Party from = honest.party();
       Party to = honest.party();

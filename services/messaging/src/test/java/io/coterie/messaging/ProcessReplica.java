@@ -13,6 +13,16 @@ import org.awaitility.Awaitility;
 
 /** A replica of the service in a JVM of its own, which ends without having a say in it. */
 public final class ProcessReplica implements AutoCloseable {
+  /** As deploy/images/config.json and deploy/images/build set it, after what all replicas get. */
+  static final String[] IMAGE = {
+    "-Xmx192m",
+    "-XX:-UseSerialGC",
+    "-XX:+UseG1GC",
+    "-XX:-ClassUnloadingWithConcurrentMark",
+    "-XX:TieredStopAtLevel=4",
+    "-XX:+ExitOnOutOfMemoryError"
+  };
+
   private final int port;
   private final Path log;
   private final Process process;

@@ -11,10 +11,13 @@ import org.springframework.util.unit.DataSize;
  * @param body most bytes of a request's body over HTTP
  * @param frame most bytes of a WebSocket message
  * @param buffers most bytes that clients hold: incomplete messages and bodies, calls in progress,
- *     frames to be written; WebSockets without credentials and calls over HTTP get at most half
+ *     answers to be written; WebSockets without credentials and calls over HTTP get at most half
  * @param inFlight most messages pushed to a device and not yet acknowledged
- * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
- *     is disconnected
+ * @param outbound most bytes of answers that wait to be written to a socket; a client that lets
+ *     more pile up is disconnected
+ * @param pushed most bytes of messages that wait to be written to all sockets; a socket gets a part
+ *     of it, and further messages stay in their queues
+ * @param loaded most memory of stored messages that are being read from the database
  * @param sendTimeout a client that takes longer to read a frame is disconnected
  * @param idle a WebSocket without traffic for so long is closed
  * @param onlineTimeToLive an online message not fetched in this time is dropped
@@ -42,6 +45,8 @@ public record Limits(
     @DefaultValue("16MB") DataSize buffers,
     @DefaultValue("256") int inFlight,
     @DefaultValue("4MB") DataSize outbound,
+    @DefaultValue("8MB") DataSize pushed,
+    @DefaultValue("4MB") DataSize loaded,
     @DefaultValue("20s") Duration sendTimeout,
     @DefaultValue("90s") Duration idle,
     @DefaultValue("10s") Duration onlineTimeToLive,
@@ -63,6 +68,8 @@ public record Limits(
     requirePositive(buffers, "limits.buffers");
     requirePositive(inFlight, "limits.in-flight");
     requirePositive(outbound, "limits.outbound");
+    requirePositive(pushed, "limits.pushed");
+    requirePositive(loaded, "limits.loaded");
     requirePositive(sendTimeout, "limits.send-timeout");
     requirePositive(idle, "limits.idle");
     requirePositive(onlineTimeToLive, "limits.online-time-to-live");

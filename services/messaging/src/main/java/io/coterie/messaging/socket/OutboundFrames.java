@@ -15,7 +15,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Frames that wait to be written to one socket. Writing never blocks: the container gets one frame
- * at a time.
+ * at a time. Answers are memory that the client itself has caused; pushes are caused by others.
  */
 final class OutboundFrames {
   private static final Logger LOG = LoggerFactory.getLogger(OutboundFrames.class);
@@ -31,12 +31,20 @@ final class OutboundFrames {
   private final long maxBytes;
   private final Executor executor;
   private final Listener listener;
-  private final ConnectionMemory.Account memory;
-  private final Deque<ByteBuffer> frames = new ArrayDeque<>();
-  private long bytes;
+  private final ConnectionMemory.Account answersMemory;
+  private final PushMemory.Share pushMemory;
+  private final Deque<Frame> frames = new ArrayDeque<>();
+  private long answerBytes;
+  private long pushBytes;
   private boolean writing;
   private boolean closed;
   private RemoteEndpoint.@Nullable Async remote;
+
+  private record Frame(ByteBuffer content, boolean isPush) {
+    int size() {
+      return content.capacity() + FRAME_OVERHEAD;
+    }
+  }
 
   /** Called without a lock held. */
   interface Listener {
@@ -51,14 +59,20 @@ final class OutboundFrames {
   }
 
   /**
-   * @param maxBytes bytes that may wait before pushing stops; answers may fill twice as much
-   * @param memory where the frames are accounted
+   * @param maxBytes most bytes of answers that may wait
+   * @param answersMemory where answers are accounted
+   * @param pushMemory where pushes are accounted
    * @param executor where a thread that has written enough hands over
    */
   OutboundFrames(
-      long maxBytes, ConnectionMemory.Account memory, Executor executor, Listener listener) {
+      long maxBytes,
+      ConnectionMemory.Account answersMemory,
+      PushMemory.Share pushMemory,
+      Executor executor,
+      Listener listener) {
     this.maxBytes = maxBytes;
-    this.memory = memory;
+    this.answersMemory = answersMemory;
+    this.pushMemory = pushMemory;
     this.executor = executor;
     this.listener = listener;
   }
@@ -81,13 +95,15 @@ final class OutboundFrames {
   synchronized void close() {
     closed = true;
     frames.clear();
-    memory.release(bytes);
-    bytes = 0;
+    answersMemory.release(answerBytes);
+    pushMemory.release(pushBytes);
+    answerBytes = 0;
+    pushBytes = 0;
   }
 
-  /** Whether a push may be added. */
-  synchronized boolean hasRoom() {
-    return !closed && bytes < maxBytes;
+  /** Bytes that may be pushed now; zero or less if there is no room. */
+  synchronized long pushRoom() {
+    return closed ? 0 : pushMemory.room();
   }
 
   /** Whether no frame waits or is being written. */
@@ -95,22 +111,32 @@ final class OutboundFrames {
     return frames.isEmpty() && !writing;
   }
 
-  /** Adds a frame; {@link #write} follows, without a lock held. */
+  /** Adds the frame of a message; {@link #write} follows, without a lock held. */
   synchronized void push(byte[] frame) {
     if (!closed) {
-      frames.add(ByteBuffer.wrap(frame));
-      bytes += frame.length + FRAME_OVERHEAD;
-      memory.take(frame.length + FRAME_OVERHEAD);
+      int size = add(frame, true);
+      pushBytes += size;
+      pushMemory.take(size);
     }
   }
 
   /** Adds an answer, unless so many bytes wait that the client evidently does not read. */
   synchronized boolean answer(byte[] frame) {
-    if (bytes + frame.length + FRAME_OVERHEAD > 2 * maxBytes) {
+    if (answerBytes + frame.length + FRAME_OVERHEAD > maxBytes) {
       return false;
     }
-    push(frame);
+    if (!closed) {
+      int size = add(frame, false);
+      answerBytes += size;
+      answersMemory.take(size);
+    }
     return true;
+  }
+
+  private int add(byte[] content, boolean isPush) {
+    Frame frame = new Frame(ByteBuffer.wrap(content), isPush);
+    frames.add(frame);
+    return frame.size();
   }
 
   /** Gives frames to the container, one after another, unless that is going on already. */
@@ -129,7 +155,7 @@ final class OutboundFrames {
           written = 0;
         }
       }
-      ByteBuffer next;
+      Frame next;
       RemoteEndpoint.Async to;
       synchronized (this) {
         if (first && writing) {
@@ -143,21 +169,20 @@ final class OutboundFrames {
       if (next == null || to == null) {
         break;
       }
-      int size = next.remaining() + FRAME_OVERHEAD;
       // This loop or the completion, whichever comes second, goes on.
       AtomicInteger arrived = new AtomicInteger();
       boolean within = WRITING.get();
       WRITING.set(true);
       try {
         to.sendBinary(
-            next,
+            next.content(),
             result -> {
               if (!result.isOK()) {
                 listener.failed(CloseCodes.VIOLATED_POLICY, "too slow");
                 return;
               }
               try {
-                written(size);
+                written(next);
               } catch (RuntimeException e) {
                 // This may be the thread of another client, which has no part in it.
                 LOG.error("the work after a frame failed", e);
@@ -189,15 +214,21 @@ final class OutboundFrames {
     write();
   }
 
-  private void written(int size) {
-    boolean roomAgain;
+  private void written(Frame frame) {
+    boolean roomAgain = false;
     synchronized (this) {
       if (closed) {
         return;
       }
-      roomAgain = bytes >= maxBytes && bytes - size < maxBytes;
-      bytes -= size;
-      memory.release(size);
+      if (frame.isPush()) {
+        boolean hadRoom = pushMemory.hasOwnRoom();
+        pushBytes -= frame.size();
+        pushMemory.release(frame.size());
+        roomAgain = !hadRoom && pushMemory.hasOwnRoom();
+      } else {
+        answerBytes -= frame.size();
+        answersMemory.release(frame.size());
+      }
     }
     if (roomAgain) {
       listener.hasRoom();

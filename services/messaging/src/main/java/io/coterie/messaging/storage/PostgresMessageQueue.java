@@ -1,7 +1,7 @@
 package io.coterie.messaging.storage;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.UnsafeByteOperations;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
@@ -267,23 +267,57 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   }
 
   @Override
-  public List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit) {
+  public Loaded stored(DeviceAddress device, Collection<Long> except, int limit, long bytes) {
     // Taken before the query, which may still see messages that are deleted meanwhile.
     Set<Long> leftOut = new HashSet<>(except);
     leftOut.addAll(acknowledged);
-    return jdbc.sql(
-            """
-            SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body
-            FROM stored_message m LEFT JOIN shared_body b ON b.id = m.shared_body_id
-            WHERE m.aci = :aci AND m.device_id = :device AND m.id <> ALL (:except)
-            ORDER BY m.id LIMIT :limit
-            """)
-        .param("aci", device.aci())
-        .param("device", device.deviceId())
-        .param("except", leftOut.toArray(Long[]::new))
-        .param("limit", limit)
-        .query((row, n) -> message(row))
-        .list();
+    // Sizes are known without the bytes, which only messages within the bound are asked for.
+    List<Candidate> candidates =
+        jdbc.sql(
+                """
+                SELECT id, size, total, candidates, recipient_view, traceparent,
+                  CASE WHEN total <= :bytes THEN envelope END AS envelope,
+                  CASE WHEN total <= :bytes THEN body END AS body
+                FROM (
+                  SELECT *, sum(size) OVER (ORDER BY id) AS total, count(*) OVER () AS candidates,
+                    row_number() OVER (ORDER BY id) AS place
+                  FROM (
+                    SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body,
+                      octet_length(m.envelope) + coalesce(octet_length(b.body), 0) AS size
+                    FROM stored_message m LEFT JOIN shared_body b ON b.id = m.shared_body_id
+                    WHERE m.aci = :aci AND m.device_id = :device AND m.id <> ALL (:except)
+                    ORDER BY m.id LIMIT :limit) AS oldest) AS sized
+                WHERE total <= :bytes OR place = 1 ORDER BY id
+                """)
+            .param("aci", device.aci())
+            .param("device", device.deviceId())
+            .param("except", leftOut.toArray(Long[]::new))
+            .param("limit", limit)
+            .param("bytes", bytes)
+            .query((row, n) -> candidate(row, bytes))
+            .list();
+    if (candidates.isEmpty()) {
+      return new Loaded(List.of(), false, 0);
+    }
+    Candidate first = candidates.getFirst();
+    List<QueuedMessage> messages = candidates.stream().flatMap(c -> c.message().stream()).toList();
+    return new Loaded(
+        messages,
+        messages.size() < first.of() || first.of() == limit,
+        first.message().isPresent() ? 0 : first.size());
+  }
+
+  /**
+   * @param of how many messages were looked at
+   * @param message empty if it has too many bytes
+   */
+  private record Candidate(long size, int of, Optional<QueuedMessage> message) {}
+
+  private static Candidate candidate(ResultSet row, long bytes) throws SQLException {
+    return new Candidate(
+        row.getLong("size"),
+        row.getInt("candidates"),
+        row.getLong("total") <= bytes ? Optional.of(message(row)) : Optional.empty());
   }
 
   private static QueuedMessage message(ResultSet row) throws SQLException {
@@ -294,7 +328,8 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         byte[] content =
             SealedSenderMultiRecipientMessage.messageForRecipient(
                 body, row.getBytes("recipient_view"));
-        envelope = envelope.toBuilder().setContent(ByteString.copyFrom(content)).build();
+        envelope =
+            envelope.toBuilder().setContent(UnsafeByteOperations.unsafeWrap(content)).build();
       }
       return new QueuedMessage(
           OptionalLong.of(row.getLong("id")), envelope, null, row.getString("traceparent"));

@@ -42,6 +42,7 @@ class OutboundFramesTest implements OutboundFrames.Listener {
             1 << 20,
             new ConnectionMemory(1 << 20, Runnable::run)
                 .open(Source.ofRemote("192.0.2.1"), () -> {}),
+            new PushMemory(1 << 20, 1, Runnable::run, _ -> {}, () -> 0).open(() -> {}, () -> {}),
             Runnable::run,
             this);
     frames.open(container());
