@@ -5,17 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.coterie.messaging.TestClient.Party;
 import io.coterie.messaging.TestClient.Recipient;
 import io.coterie.messaging.TestClient.Socket;
+import java.sql.Connection;
+import java.sql.SQLException;
+import java.sql.Statement;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
 
 /** One member stores the largest messages to all others, whose bodies cost it one copy each. */
 class StoredBurstTest {
-  private static final int MEMBERS = 24;
+  private static final int MEMBERS = 15;
   private static final int MESSAGES = 64;
   private static final byte[] CONTENT = new byte[95 * 1024];
   private static final String STORED = "/v1/messages/multi_recipient?ts=1&online=false";
@@ -44,6 +48,24 @@ class StoredBurstTest {
         .thenAccept(_ -> {});
   }
 
+  /** They all load at the same moment: when the database, which is locked meanwhile, answers. */
+  private static List<Socket> connectWhileNothingIsLoaded(
+      TestService database, TestClient client, List<Party> members) throws SQLException {
+    try (Connection connection = database.databaseConnection();
+        Statement lock = connection.createStatement()) {
+      connection.setAutoCommit(false);
+      lock.execute("LOCK TABLE stored_message IN ACCESS EXCLUSIVE MODE");
+      List<Socket> sockets =
+          members.stream().map(member -> client.connect(member.authorization())).toList();
+      sockets.forEach(
+          socket -> assertThat(socket.call("GET", "/v1/keepalive").status()).isEqualTo(200));
+      Awaitility.await()
+          .until(() -> database.count("SELECT count(*) FROM pg_locks WHERE NOT granted") > 0);
+      connection.rollback();
+      return sockets;
+    }
+  }
+
   @Test
   void all_members_get_the_largest_messages_at_once_and_the_service_stays_alive() throws Exception {
     TestService database = TestService.shared();
@@ -58,14 +80,7 @@ class StoredBurstTest {
     try (ProcessReplica replica = database.processReplica(ProcessReplica.IMAGE);
         ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       TestClient there = replica.awaitReady(members.getFirst().authorization());
-      List<CompletableFuture<Socket>> connecting =
-          members.stream()
-              .map(
-                  member ->
-                      CompletableFuture.supplyAsync(
-                          () -> there.connect(member.authorization()), threads))
-              .toList();
-      List<Socket> sockets = connecting.stream().map(CompletableFuture::join).toList();
+      List<Socket> sockets = connectWhileNothingIsLoaded(database, there, members);
       try (Socket sender = there.connect(null)) {
         sockets.stream()
             .map(socket -> receive(socket, threads))

@@ -25,7 +25,10 @@ import org.springframework.util.unit.DataSize;
  * @param onlineBytes most bytes of online messages that wait for a device
  * @param onlineTotal most bytes of online messages that wait for all devices; the longest queues
  *     give way
- * @param storedMessages most stored messages that wait for a device
+ * @param storedMessages most stored messages that wait for a device; a sender that gives its name
+ *     gets a part of them
+ * @param storedBytes most bytes of stored messages that wait for a device, and of those the same
+ *     part
  * @param storedTimeToLive a stored message not fetched in this time is dropped
  * @param storedWait how long messages may wait to be stored before senders that fill more than
  *     their share of the line are told to come back
@@ -54,6 +57,7 @@ public record Limits(
     @DefaultValue("16MB") DataSize onlineBytes,
     @DefaultValue("16MB") DataSize onlineTotal,
     @DefaultValue("10000") int storedMessages,
+    @DefaultValue("32MB") DataSize storedBytes,
     @DefaultValue("30d") Duration storedTimeToLive,
     @DefaultValue("250ms") Duration storedWait,
     @DefaultValue("8MB") DataSize storedPending,
@@ -77,6 +81,7 @@ public record Limits(
     requirePositive(onlineBytes, "limits.online-bytes");
     requirePositive(onlineTotal, "limits.online-total");
     requirePositive(storedMessages, "limits.stored-messages");
+    requirePositive(storedBytes, "limits.stored-bytes");
     requirePositive(storedTimeToLive, "limits.stored-time-to-live");
     requirePositive(storedWait, "limits.stored-wait");
     requirePositive(storedPending, "limits.stored-pending");

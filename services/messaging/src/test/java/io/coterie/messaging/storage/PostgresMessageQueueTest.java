@@ -101,7 +101,8 @@ class PostgresMessageQueueTest {
         bean(OnlineQueue.class),
         presence,
         Clock.systemUTC(),
-        new PostgresMessageQueue.Limits(10, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20));
+        new PostgresMessageQueue.Limits(
+            10, 1 << 20, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20));
   }
 
   private static List<Integer> sizes(MessageQueue.Loaded loaded) {
