@@ -276,7 +276,10 @@ final class FairEndpoint extends NioEndpoint {
   private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, long bytes) {
     connection.getLock().lock();
     try {
-      boolean more = TurnChannel.turn(bytes, () -> super.processSocket(connection, event, false));
+      boolean more =
+          TurnChannel.turn(
+              bytes,
+              () -> OutboundFrames.together(() -> super.processSocket(connection, event, false)));
       return more && !connection.isClosed();
     } finally {
       connection.getLock().unlock();

@@ -6,6 +6,9 @@ import jakarta.websocket.RemoteEndpoint;
 import java.nio.ByteBuffer;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -16,6 +19,9 @@ import org.slf4j.LoggerFactory;
 /**
  * Frames that wait to be written to one socket. Writing never blocks: the container gets one frame
  * at a time. Answers are memory that the client itself has caused; pushes are caused by others.
+ *
+ * <p>Frames of messages that were read together are written together, so that a client that gets
+ * many of them reads them together, too.
  */
 final class OutboundFrames {
   private static final Logger LOG = LoggerFactory.getLogger(OutboundFrames.class);
@@ -26,7 +32,14 @@ final class OutboundFrames {
   /** Memory that a frame takes besides its bytes: its buffer, and its places in two queues. */
   static final int FRAME_OVERHEAD = 256;
 
+  /** Frames that wait for the end of the work that they come from. */
+  private static final int MAX_LATER = 32;
+
+  private static final ScopedValue<Later> LATER = ScopedValue.newInstance();
+
   private static final ThreadLocal<Boolean> WRITING = ThreadLocal.withInitial(() -> false);
+
+  private static final ThreadLocal<Boolean> MORE = ThreadLocal.withInitial(() -> false);
 
   private final long maxBytes;
   private final Executor executor;
@@ -86,6 +99,56 @@ final class OutboundFrames {
     return WRITING.get();
   }
 
+  /**
+   * Whether this thread is giving a frame to the container and gives it another one of the same
+   * socket as soon as that is written.
+   */
+  static boolean isMoreToCome() {
+    return MORE.get();
+  }
+
+  /**
+   * Does work after which all frames are written that it has asked for, or earlier if many wait.
+   */
+  static void together(Runnable work) {
+    Later later = new Later();
+    try {
+      ScopedValue.where(LATER, later).run(work);
+    } finally {
+      later.write();
+    }
+  }
+
+  /** Sockets for which frames wait, in the order of the first of each. */
+  private static final class Later {
+    private final Set<OutboundFrames> sockets = new LinkedHashSet<>();
+    private int asked;
+
+    void add(OutboundFrames socket) {
+      sockets.add(socket);
+      if (++asked >= MAX_LATER) {
+        write();
+      }
+    }
+
+    private static void write(OutboundFrames socket) {
+      try {
+        socket.writeNow();
+      } catch (RuntimeException e) {
+        // The frames of the other sockets have no part in it.
+        LOG.error("the frames of a connection could not be written", e);
+        socket.listener.failed(CloseCodes.CLOSED_ABNORMALLY, "");
+      }
+    }
+
+    void write() {
+      List<OutboundFrames> now = List.copyOf(sockets);
+      sockets.clear();
+      asked = 0;
+      now.forEach(Later::write);
+    }
+  }
+
   /** Frames are written from now on. */
   synchronized void open(RemoteEndpoint.Async opened) {
     remote = opened;
@@ -139,8 +202,17 @@ final class OutboundFrames {
     return frame.size();
   }
 
-  /** Gives frames to the container, one after another, unless that is going on already. */
+  /** Sees to it that frames are written, before the end of the work of {@link #together}. */
   void write() {
+    if (LATER.isBound()) {
+      LATER.get().add(this);
+    } else {
+      writeNow();
+    }
+  }
+
+  /** Gives frames to the container, one after another, unless that is going on already. */
+  private void writeNow() {
     boolean first = true;
     int written = 0;
     while (true) {
@@ -157,6 +229,7 @@ final class OutboundFrames {
       }
       Frame next;
       RemoteEndpoint.Async to;
+      boolean more;
       synchronized (this) {
         if (first && writing) {
           return;
@@ -165,6 +238,7 @@ final class OutboundFrames {
         to = remote;
         next = to == null ? null : frames.poll();
         writing = next != null;
+        more = !frames.isEmpty() && written < MAX_WRITES;
       }
       if (next == null || to == null) {
         break;
@@ -173,10 +247,12 @@ final class OutboundFrames {
       AtomicInteger arrived = new AtomicInteger();
       boolean within = WRITING.get();
       WRITING.set(true);
+      MORE.set(more);
       try {
         to.sendBinary(
             next.content(),
             result -> {
+              MORE.set(false);
               if (!result.isOK()) {
                 listener.failed(CloseCodes.VIOLATED_POLICY, "too slow");
                 return;
@@ -199,6 +275,7 @@ final class OutboundFrames {
         return;
       } finally {
         WRITING.set(within);
+        MORE.set(false);
       }
       if (arrived.getAndIncrement() == 0) {
         return;
@@ -211,7 +288,7 @@ final class OutboundFrames {
     synchronized (this) {
       writing = false;
     }
-    write();
+    writeNow();
   }
 
   private void written(Frame frame) {
