@@ -3,6 +3,7 @@ package io.coterie.messaging.socket;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.util.function.BooleanSupplier;
 import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.NioEndpoint.NioSocketWrapper;
 import org.apache.tomcat.util.net.SecureNioChannel;
@@ -29,12 +30,27 @@ final class TurnChannel extends SecureNioChannel {
   /** Null unless frames wait. Used by one write at a time, which the container sees to. */
   private @Nullable ByteBuffer waiting;
 
-  private static final class Turn {
+  /** What one thread reads at once for one connection. */
+  static final class Turn {
+    private final BooleanSupplier othersWait;
     private long left;
+    private boolean hasRead;
     private boolean cut;
 
-    Turn(long bytes) {
-      left = bytes;
+    Turn(long bytes, BooleanSupplier othersWait) {
+      this.left = bytes;
+      this.othersWait = othersWait;
+    }
+
+    /** Whether the connection may be read once more in this turn. */
+    boolean mayRead() {
+      cut |= left <= 0 || (hasRead && othersWait.getAsBoolean());
+      return !cut;
+    }
+
+    void read(int bytes) {
+      left -= Math.max(0, bytes);
+      hasRead |= bytes > 0;
     }
   }
 
@@ -46,10 +62,11 @@ final class TurnChannel extends SecureNioChannel {
    * Works for one connection.
    *
    * @param bytes after which the connection seems to have sent no more
+   * @param othersWait whether others wait for this thread: then it seems so after the first read
    * @return whether the connection may have sent more than was read
    */
-  static boolean turn(long bytes, Runnable work) {
-    Turn turn = new Turn(bytes);
+  static boolean turn(long bytes, BooleanSupplier othersWait, Runnable work) {
+    Turn turn = new Turn(bytes, othersWait);
     ScopedValue.where(TURN, turn).run(work);
     return turn.cut;
   }
@@ -67,12 +84,11 @@ final class TurnChannel extends SecureNioChannel {
       return super.read(buffer);
     }
     Turn turn = TURN.get();
-    if (turn.left <= 0) {
-      turn.cut = true;
+    if (!turn.mayRead()) {
       return 0;
     }
     int read = super.read(buffer);
-    turn.left -= Math.max(0, read);
+    turn.read(read);
     return read;
   }
 
