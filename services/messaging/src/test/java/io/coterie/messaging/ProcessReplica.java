@@ -29,23 +29,24 @@ public final class ProcessReplica implements AutoCloseable {
   private final TestClient client;
 
   /**
+   * @param launcher starts the JVM, as {@code taskset} does; may be empty
    * @param options of the JVM, after those that every replica gets
    */
-  ProcessReplica(TestService first, String... options) throws IOException {
+  ProcessReplica(TestService first, List<String> launcher, String... options) throws IOException {
     this.port = freePort();
     this.log = first.folder().resolve("replica-" + port + ".log");
     String classPath =
         Path.of("target", "classes").toAbsolutePath()
             + File.pathSeparator
             + Files.readString(Path.of("target", "runtime.classpath")).strip();
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "-Xmx256m"));
+    List<String> command = new ArrayList<>(launcher);
+    command.addAll(
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xmx256m"));
     command.addAll(List.of(options));
     command.addAll(List.of("-cp", classPath, MessagingApplication.class.getName()));
     first.arguments().stream()

@@ -30,7 +30,7 @@ final class TurnChannel extends SecureNioChannel {
   /** Null unless frames wait. Used by one write at a time, which the container sees to. */
   private @Nullable ByteBuffer waiting;
 
-  /** What one thread reads at once for one connection. */
+  /** The reading of one thread for one connection at once. */
   static final class Turn {
     private final BooleanSupplier othersWait;
     private long left;

@@ -58,7 +58,7 @@ final class QueueRoom {
       return new Size(messages / of, bytes / of);
     }
 
-    /** What one named sender gets of it: at least one message. */
+    /** The part of one named sender: at least one message. */
     private Size ofSender() {
       return new Size(Math.max(1, messages / SENDERS), bytes / SENDERS);
     }
