@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ThreadLocalRandom;
 import org.awaitility.Awaitility;
 
 /** A replica of the service in a JVM of its own, which ends without having a say in it. */
@@ -58,9 +59,16 @@ public final class ProcessReplica implements AutoCloseable {
     this.client = new TestClient(first, () -> port);
   }
 
-  private static int freePort() throws IOException {
-    try (ServerSocket socket = new ServerSocket(0)) {
-      return socket.getLocalPort();
+  /** Below those that the system gives to connections: thousands are made before it listens. */
+  private static int freePort() {
+    while (true) {
+      int port = ThreadLocalRandom.current().nextInt(15_000, 32_000);
+      try (ServerSocket free = new ServerSocket(port)) {
+        return free.getLocalPort();
+      } catch (IOException e) {
+        // Somebody listens on it.
+        continue;
+      }
     }
   }
 
