@@ -148,12 +148,22 @@ final class PushMemory {
           break;
         }
         next.waits.set(false);
-        next.resume.run();
+        resume(next);
       }
     } finally {
       waking.set(false);
     }
     wakeIfRoom();
+  }
+
+  private static void resume(Share next) {
+    try {
+      next.resume.run();
+    } catch (RuntimeException e) {
+      // Those behind it have no part in it.
+      LOG.error("a connection could not go on, so its client must connect again", e);
+      next.close.run();
+    }
   }
 
   private void watch() {
