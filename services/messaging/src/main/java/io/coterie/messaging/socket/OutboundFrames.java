@@ -131,6 +131,12 @@ final class OutboundFrames {
       }
     }
 
+    void writeEarly(OutboundFrames socket) {
+      if (sockets.remove(socket)) {
+        write(socket);
+      }
+    }
+
     private static void write(OutboundFrames socket) {
       try {
         socket.writeNow();
@@ -208,6 +214,13 @@ final class OutboundFrames {
       LATER.get().add(this);
     } else {
       writeNow();
+    }
+  }
+
+  /** Writes what waits for the end of the work of {@link #together} on this thread, if any does. */
+  void writeEarly() {
+    if (LATER.isBound()) {
+      LATER.get().writeEarly(this);
     }
   }
 
