@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.Test;
@@ -142,6 +144,56 @@ class FramesTogetherTest {
       socket.getOutputStream().write(call(CALLS + 1, "/v1/keepalive"));
       assertThat(answer(in)).isEqualTo(CALLS + 1);
       assertThat(line.records().size() - before).isEqualTo(2);
+    }
+  }
+
+  private SSLSocket https() throws IOException {
+    SSLSocket socket =
+        (SSLSocket) service.trust().getSocketFactory().createSocket("localhost", service.port());
+    socket.setSoTimeout(TCP_PATIENCE_MS);
+    return socket;
+  }
+
+  private static byte[] put(TestClient.Party to, byte[] body) {
+    StringBuilder head =
+        new StringBuilder("PUT /v1/messages/multi_recipient?ts=1&online=true HTTP/1.1\r\n")
+            .append("Host: localhost\r\nContent-Length: ")
+            .append(body.length)
+            .append("\r\n");
+    TestClient.multiRecipientHeaders(to)
+        .forEach((name, value) -> head.append(name + ": " + value + "\r\n"));
+    byte[] request = head.append("\r\n").toString().getBytes(StandardCharsets.US_ASCII);
+    return ByteBuffer.allocate(request.length + body.length).put(request).put(body).array();
+  }
+
+  /** The status of the next answer, all of whose body is read. */
+  private static String status(InputStream in) throws IOException {
+    StringBuilder head = new StringBuilder();
+    while (head.indexOf("\r\n\r\n") < 0) {
+      int next = in.read();
+      assertThat(next).as("the connection has ended").isNotNegative();
+      head.append((char) next);
+    }
+    Matcher length = Pattern.compile("(?i)content-length: ([0-9]+)").matcher(head);
+    in.readNBytes(length.find() ? Integer.parseInt(length.group(1)) : 0);
+    return head.substring("HTTP/1.1 ".length(), "HTTP/1.1 200".length());
+  }
+
+  @Test
+  void a_message_sent_over_http_does_not_wait_for_the_call_behind_it() throws Exception {
+    TestClient client = new TestClient(service);
+    TestClient.Party to = client.party();
+    byte[] body = TestClient.multiRecipient(TestClient.bytes("first"), TestClient.Recipient.of(to));
+    byte[] first = put(to, body);
+    try (TestClient.Socket receiver = to.connect().drained();
+        SSLSocket sender = https()) {
+      byte[] both = ByteBuffer.allocate(2 * first.length).put(first).put(first).array();
+      sender.getOutputStream().write(both, 0, both.length - 1);
+      assertThat(receiver.next().envelope().getContent().toStringUtf8()).endsWith("first");
+      // The service would have waited in vain if the message had come after the call.
+      sender.getOutputStream().write(both, both.length - 1, 1);
+      assertThat(status(sender.getInputStream())).isEqualTo("200");
+      assertThat(status(sender.getInputStream())).isEqualTo("200");
     }
   }
 

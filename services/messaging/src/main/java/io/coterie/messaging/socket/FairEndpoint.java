@@ -276,10 +276,10 @@ final class FairEndpoint extends NioEndpoint {
   private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, long bytes) {
     connection.getLock().lock();
     try {
-      boolean more =
-          TurnChannel.turn(
-              bytes,
-              () -> OutboundFrames.together(() -> super.processSocket(connection, event, false)));
+      Runnable work = () -> super.processSocket(connection, event, false);
+      // Of a WebSocket only: a call over HTTP may be followed by one whose body does not come.
+      boolean together = bytes == BYTES_OF_A_TURN;
+      boolean more = TurnChannel.turn(bytes, together ? () -> OutboundFrames.together(work) : work);
       return more && !connection.isClosed();
     } finally {
       connection.getLock().unlock();
