@@ -101,8 +101,9 @@ final class TurnChannel extends SecureNioChannel {
     return super.write(sources, offset, length);
   }
 
+  /** The container asks with no bytes, too: that is no reason for a buffer. */
   private boolean keeps(long size) {
-    return size <= (waiting == null ? RECORD_BYTES : waiting.remaining());
+    return waiting == null ? size > 0 && size <= RECORD_BYTES : size <= waiting.remaining();
   }
 
   /** Writes what waits and then the sources, of which it returns how much it has written. */
