@@ -59,6 +59,8 @@ class MessagingPropertiesTest {
           Limits limits = context.getBean(MessagingProperties.class).limits();
           long most =
               limits.connections() * 130_000L
+                  // Records of TLS that are put together for clients that do not read.
+                  + 32 * (16 << 10)
                   + limits.buffers().toBytes()
                   + limits.pushed().toBytes()
                   + limits.loaded().toBytes()
