@@ -165,6 +165,7 @@ final class OutboundFrames {
     closed = true;
     frames.clear();
     answersMemory.release(answerBytes);
+    pushMemory.close();
     pushMemory.release(pushBytes);
     answerBytes = 0;
     pushBytes = 0;

@@ -112,6 +112,11 @@ final class PushMemory {
       wakeIfRoom();
     }
 
+    /** The connection is closed, and waits for nothing. Nobody asks for room afterwards. */
+    void close() {
+      waiting.remove(this);
+    }
+
     private boolean isStuck() {
       return held.get() > 0 && nanos.getAsLong() - progressNanos >= patienceNanos;
     }

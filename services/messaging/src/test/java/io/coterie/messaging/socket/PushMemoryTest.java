@@ -67,6 +67,17 @@ class PushMemoryTest {
   }
 
   @Test
+  void nobody_is_closed_for_a_connection_that_waited_and_is_closed() {
+    full();
+    PushMemory.Share waits = open("waits");
+    assertThat(waits.room()).isZero();
+    waits.close();
+    patienceEnds();
+    patienceEnds();
+    assertThat(closed).isEmpty();
+  }
+
+  @Test
   void a_connection_that_fails_to_go_on_is_closed_and_those_behind_it_go_on() {
     List<PushMemory.Share> holders = full();
     PushMemory.Share fails =
