@@ -94,6 +94,11 @@ final class PushMemory {
       return held.get() < maxBytes / SHARES;
     }
 
+    /** Whether at least half of the socket's share is free. */
+    boolean hasHalf() {
+      return held.get() <= maxBytes / SHARES / 2;
+    }
+
     void take(long more) {
       if (held.getAndAdd(more) == 0) {
         progressNanos = nanos.getAsLong();
