@@ -77,7 +77,7 @@ CREATE TABLE shared_body (
 
 -- Messages that wait for a device. envelope is the Envelope without what the other columns hold: of a message to
 -- many, its content is cut out of the shared body by recipient_view. sender is the account that the envelope names, if
--- it names one; bytes are those that the device gets.
+-- it names one; bytes are those of the envelope and the whole body.
 CREATE TABLE stored_message (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     aci            uuid NOT NULL,

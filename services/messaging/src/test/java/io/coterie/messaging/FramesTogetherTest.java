@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.List;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.LongStream;
 import javax.net.ssl.SSLSocket;
 import org.junit.jupiter.api.Test;
@@ -26,6 +28,12 @@ class FramesTogetherTest {
   private static final int TCP_PATIENCE_MS = (int) TestClient.PATIENCE.toMillis();
   private static final byte APPLICATION_DATA = 23;
   private static final int RECORD_HEADER = 5;
+
+  /** Of the type of the content and the tag alone. */
+  private static final int EMPTY_RECORD = 17;
+
+  /** Large messages, which are less than one socket may hold. */
+  private static final int LARGE = 12;
 
   private final TestService service = TestService.shared();
 
@@ -74,6 +82,10 @@ class FramesTogetherTest {
   }
 
   private SSLSocket webSocket(Line line) throws IOException {
+    return webSocket(line, "");
+  }
+
+  private SSLSocket webSocket(Line line, String headers) throws IOException {
     line.setSoTimeout(TCP_PATIENCE_MS);
     line.connect(new InetSocketAddress("localhost", service.port()));
     SSLSocket socket =
@@ -88,7 +100,9 @@ class FramesTogetherTest {
             ("GET /v1/websocket/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
                     + "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
                     + Base64.getEncoder().encodeToString(new byte[16])
-                    + "\r\n\r\n")
+                    + "\r\n"
+                    + headers
+                    + "\r\n")
                 .getBytes(StandardCharsets.US_ASCII));
     StringBuilder head = new StringBuilder();
     while (head.indexOf("\r\n\r\n") < 0) {
@@ -114,11 +128,15 @@ class FramesTogetherTest {
   }
 
   private static long answer(DataInputStream in) throws IOException {
+    return message(in).getResponse().getId();
+  }
+
+  private static WebSocketMessage message(DataInputStream in) throws IOException {
     assertThat(in.readUnsignedByte()).isEqualTo(0x82);
     int length = in.readUnsignedByte();
     byte[] message = new byte[length == 126 ? in.readUnsignedShort() : length];
     in.readFully(message);
-    return WebSocketMessage.parseFrom(message).getResponse().getId();
+    return WebSocketMessage.parseFrom(message);
   }
 
   @Test
@@ -142,6 +160,87 @@ class FramesTogetherTest {
       socket.getOutputStream().write(call(CALLS + 1, "/v1/keepalive"));
       assertThat(answer(in)).isEqualTo(CALLS + 1);
       assertThat(line.records().size() - before).isEqualTo(2);
+    }
+  }
+
+  /** The socket is full before the last byte of a frame has left, and another frame waits. */
+  @Test
+  void frames_above_a_record_make_no_record_without_content() throws Exception {
+    TestClient client = new TestClient(service);
+    TestClient.Party to = client.party();
+    byte[] body = TestClient.multiRecipient(new byte[20 << 10], TestClient.Recipient.of(to));
+    try (Line line = new Line()) {
+      line.setReceiveBufferSize(4096);
+      try (SSLSocket socket = webSocket(line, "Authorization: " + to.authorization() + "\r\n");
+          TestClient.Socket sender = client.connect(null)) {
+        DataInputStream in = new DataInputStream(socket.getInputStream());
+        assertThat(message(in).getRequest().getPath()).isEqualTo("/api/v1/queue/empty");
+        for (int i = 0; i < LARGE; i++) {
+          assertThat(
+                  sender
+                      .call(
+                          "PUT",
+                          "/v1/messages/multi_recipient?ts=1&online=true",
+                          body,
+                          TestClient.multiRecipientHeaders(to))
+                      .status())
+              .isEqualTo(200);
+        }
+        for (int i = 0; i < LARGE; i++) {
+          assertThat(message(in).getRequest().getPath()).isEqualTo("/api/v1/message");
+        }
+        assertThat(line.records()).doesNotContain(EMPTY_RECORD);
+      }
+    }
+  }
+
+  private SSLSocket https() throws IOException {
+    SSLSocket socket =
+        (SSLSocket) service.trust().getSocketFactory().createSocket("localhost", service.port());
+    socket.setSoTimeout(TCP_PATIENCE_MS);
+    return socket;
+  }
+
+  private static byte[] put(TestClient.Party to, byte[] body) {
+    StringBuilder head =
+        new StringBuilder("PUT /v1/messages/multi_recipient?ts=1&online=true HTTP/1.1\r\n")
+            .append("Host: localhost\r\nContent-Length: ")
+            .append(body.length)
+            .append("\r\n");
+    TestClient.multiRecipientHeaders(to)
+        .forEach((name, value) -> head.append(name + ": " + value + "\r\n"));
+    byte[] request = head.append("\r\n").toString().getBytes(StandardCharsets.US_ASCII);
+    return ByteBuffer.allocate(request.length + body.length).put(request).put(body).array();
+  }
+
+  /** The status of the next answer, all of whose body is read. */
+  private static String status(InputStream in) throws IOException {
+    StringBuilder head = new StringBuilder();
+    while (head.indexOf("\r\n\r\n") < 0) {
+      int next = in.read();
+      assertThat(next).as("the connection has ended").isNotNegative();
+      head.append((char) next);
+    }
+    Matcher length = Pattern.compile("(?i)content-length: ([0-9]+)").matcher(head);
+    in.readNBytes(length.find() ? Integer.parseInt(length.group(1)) : 0);
+    return head.substring("HTTP/1.1 ".length(), "HTTP/1.1 200".length());
+  }
+
+  @Test
+  void a_message_sent_over_http_does_not_wait_for_the_call_behind_it() throws Exception {
+    TestClient client = new TestClient(service);
+    TestClient.Party to = client.party();
+    byte[] body = TestClient.multiRecipient(TestClient.bytes("first"), TestClient.Recipient.of(to));
+    byte[] first = put(to, body);
+    try (TestClient.Socket receiver = to.connect().drained();
+        SSLSocket sender = https()) {
+      byte[] both = ByteBuffer.allocate(2 * first.length).put(first).put(first).array();
+      sender.getOutputStream().write(both, 0, both.length - 1);
+      assertThat(receiver.next().envelope().getContent().toStringUtf8()).endsWith("first");
+      // The service would have waited in vain if the message had come after the call.
+      sender.getOutputStream().write(both, both.length - 1, 1);
+      assertThat(status(sender.getInputStream())).isEqualTo("200");
+      assertThat(status(sender.getInputStream())).isEqualTo("200");
     }
   }
 

@@ -8,6 +8,7 @@ import io.coterie.messaging.TestClient.Reply;
 import io.coterie.messaging.TestClient.Socket;
 import io.coterie.messaging.TestClient.Transport;
 import io.coterie.proto.signal.Envelope;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
@@ -232,6 +233,27 @@ class MultiRecipientTest {
           .isEqualTo(200);
       assertThat(socketA.next().envelope().getContent().toStringUtf8()).endsWith("marker");
     }
+  }
+
+  /** They are many bytes that no recipient gets. */
+  @ParameterizedTest
+  @EnumSource
+  void refuses_recipients_without_devices(Via via) {
+    byte[] one = TestClient.multiRecipient(CONTENT, toA);
+    byte[] withExcluded =
+        ByteBuffer.allocate(one.length + 18)
+            .put(one[0])
+            .put((byte) 2)
+            .put((byte) 0)
+            .putLong(b.aci.getMostSignificantBits())
+            .putLong(b.aci.getLeastSignificantBits())
+            .put((byte) 0)
+            .put(one, 2, one.length - 2)
+            .array();
+    Map<String, String> headers = TestClient.multiRecipientHeaders(a);
+    Transport anonymous = via.open(client, (String) null);
+    assertThat(anonymous.call("PUT", ONLINE, one, headers).status()).isEqualTo(200);
+    assertThat(anonymous.call("PUT", ONLINE, withExcluded, headers).status()).isEqualTo(400);
   }
 
   @ParameterizedTest

@@ -143,7 +143,8 @@ public final class MultiRecipientCalls {
     requireCount(body);
     try {
       SealedSenderMultiRecipientMessage message = SealedSenderMultiRecipientMessage.parse(body);
-      if (message.getRecipients().isEmpty()) {
+      // Recipients without devices are of use to group tokens only, which are refused too.
+      if (message.getRecipients().isEmpty() || !message.getExcludedRecipients().isEmpty()) {
         throw ApiException.badRequest();
       }
       return message;

@@ -65,6 +65,9 @@ public record Limits(
     @DefaultValue("192") int requests,
     @DefaultValue("10000") int cachedAccounts,
     @DefaultValue("10s") Duration drain) {
+  /** With less, a socket's part would have room for no message. */
+  private static final long LEAST_PUSHED = 32 * 1024;
+
   public Limits {
     requirePositive(content, "limits.content");
     requirePositive(body, "limits.body");
@@ -72,7 +75,9 @@ public record Limits(
     requirePositive(buffers, "limits.buffers");
     requirePositive(inFlight, "limits.in-flight");
     requirePositive(outbound, "limits.outbound");
-    requirePositive(pushed, "limits.pushed");
+    if (pushed.toBytes() < LEAST_PUSHED) {
+      throw new IllegalArgumentException("coterie.messaging.limits.pushed must be at least 32KB");
+    }
     requirePositive(loaded, "limits.loaded");
     requirePositive(sendTimeout, "limits.send-timeout");
     requirePositive(idle, "limits.idle");

@@ -40,9 +40,9 @@ public record Delivery(
    * @param shared the content, exactly if there is a shared body
    */
   public record Recipient(DeviceAddress device, Envelope envelope, @Nullable SharedContent shared) {
-    /** Bytes of the message as its device gets it. */
+    /** Bytes that the message keeps until its device gets it: of a shared body all, as it stays. */
     public int bytes() {
-      return envelope.getSerializedSize() + (shared == null ? 0 : shared.size());
+      return envelope.getSerializedSize() + (shared == null ? 0 : shared.body().length);
     }
   }
 }

@@ -218,6 +218,8 @@ final class ClientConnection implements Presence.Subscriber {
       closing = true;
       toClose = session;
     }
+    // Calls before the one that ends the connection have been made, and their client hears of it.
+    frames.writeEarly();
     release();
     if (toClose != null) {
       services.metrics().closed(Integer.toString(reason.getCloseCode().getCode()));

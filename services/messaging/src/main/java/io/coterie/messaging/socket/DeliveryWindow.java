@@ -47,6 +47,7 @@ final class DeliveryWindow {
   private final Set<Long> refused = new HashSet<>();
   private long lastRequestId;
   private boolean running;
+  private boolean onlineAgain;
   private boolean loading;
   private boolean loadAgain;
   private boolean drained;
@@ -87,15 +88,22 @@ final class DeliveryWindow {
     return inFlight.size();
   }
 
-  /** Pushes online messages while there are some and the window has room. */
+  /** There may be online messages that have not been pushed. */
   void pushOnline() {
     synchronized (this) {
-      while (mayPush()) {
+      onlineAgain = true;
+    }
+    continueOnline();
+  }
+
+  /** Pushes online messages while there may be some and the window has room. */
+  private void continueOnline() {
+    synchronized (this) {
+      // Whoever asks for room waits for it, so nobody asks who wants none.
+      while (onlineAgain && mayPush()) {
         Optional<QueuedMessage> message = queue.takeOnline(device);
-        if (message.isEmpty()) {
-          break;
-        }
-        push(message.get());
+        onlineAgain = message.isPresent();
+        message.ifPresent(this::push);
       }
     }
     frames.write();
@@ -111,7 +119,7 @@ final class DeliveryWindow {
 
   /** Goes on after the window or the socket has got room. */
   void resume() {
-    pushOnline();
+    continueOnline();
     continueLoading();
   }
 
@@ -162,7 +170,7 @@ final class DeliveryWindow {
     while (true) {
       long bytes;
       synchronized (this) {
-        if (!mayPush() || !loadAgain) {
+        if (!loadAgain || !mayPush()) {
           loading = false;
           return;
         }

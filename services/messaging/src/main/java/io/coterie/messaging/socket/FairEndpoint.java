@@ -283,11 +283,12 @@ final class FairEndpoint extends NioEndpoint {
       BooleanSupplier othersWait) {
     connection.getLock().lock();
     try {
+      Runnable work = () -> super.processSocket(connection, event, false);
+      // Of a WebSocket only: a call over HTTP may be followed by one whose body does not come.
+      boolean together = bytes == BYTES_OF_A_TURN;
       boolean more =
           TurnChannel.turn(
-              bytes,
-              othersWait,
-              () -> OutboundFrames.together(() -> super.processSocket(connection, event, false)));
+              bytes, othersWait, together ? () -> OutboundFrames.together(work) : work);
       return more && !connection.isClosed();
     } finally {
       connection.getLock().unlock();

@@ -49,6 +49,10 @@ final class OutboundFrames {
   private final Deque<Frame> frames = new ArrayDeque<>();
   private long answerBytes;
   private long pushBytes;
+
+  /** Whether pushes wait until half of the share is free: a load is for more than one of them. */
+  private boolean pushesWait;
+
   private boolean writing;
   private boolean closed;
   private RemoteEndpoint.@Nullable Async remote;
@@ -131,6 +135,12 @@ final class OutboundFrames {
       }
     }
 
+    void writeEarly(OutboundFrames socket) {
+      if (sockets.remove(socket)) {
+        write(socket);
+      }
+    }
+
     private static void write(OutboundFrames socket) {
       try {
         socket.writeNow();
@@ -159,6 +169,7 @@ final class OutboundFrames {
     closed = true;
     frames.clear();
     answersMemory.release(answerBytes);
+    pushMemory.close();
     pushMemory.release(pushBytes);
     answerBytes = 0;
     pushBytes = 0;
@@ -166,7 +177,12 @@ final class OutboundFrames {
 
   /** Bytes that may be pushed now; zero or less if there is no room. */
   synchronized long pushRoom() {
-    return closed ? 0 : pushMemory.room();
+    if (closed || pushesWait) {
+      return 0;
+    }
+    long room = pushMemory.room();
+    pushesWait = !pushMemory.hasOwnRoom();
+    return room;
   }
 
   /** Whether no frame waits or is being written. */
@@ -208,6 +224,13 @@ final class OutboundFrames {
       LATER.get().add(this);
     } else {
       writeNow();
+    }
+  }
+
+  /** Writes what waits for the end of the work of {@link #together} on this thread, if any does. */
+  void writeEarly() {
+    if (LATER.isBound()) {
+      LATER.get().writeEarly(this);
     }
   }
 
@@ -298,10 +321,10 @@ final class OutboundFrames {
         return;
       }
       if (frame.isPush()) {
-        boolean hadRoom = pushMemory.hasOwnRoom();
         pushBytes -= frame.size();
         pushMemory.release(frame.size());
-        roomAgain = !hadRoom && pushMemory.hasOwnRoom();
+        roomAgain = pushesWait && pushMemory.hasHalf();
+        pushesWait = pushesWait && !roomAgain;
       } else {
         answerBytes -= frame.size();
         answersMemory.release(frame.size());

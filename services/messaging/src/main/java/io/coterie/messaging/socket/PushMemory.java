@@ -94,6 +94,11 @@ final class PushMemory {
       return held.get() < maxBytes / SHARES;
     }
 
+    /** Whether at least half of the socket's share is free. */
+    boolean hasHalf() {
+      return held.get() <= maxBytes / SHARES / 2;
+    }
+
     void take(long more) {
       if (held.getAndAdd(more) == 0) {
         progressNanos = nanos.getAsLong();
@@ -110,6 +115,11 @@ final class PushMemory {
       }
       bytes.addAndGet(-less);
       wakeIfRoom();
+    }
+
+    /** The connection is closed, and waits for nothing. Nobody asks for room afterwards. */
+    void close() {
+      waiting.remove(this);
     }
 
     private boolean isStuck() {
@@ -148,12 +158,22 @@ final class PushMemory {
           break;
         }
         next.waits.set(false);
-        next.resume.run();
+        resume(next);
       }
     } finally {
       waking.set(false);
     }
     wakeIfRoom();
+  }
+
+  private static void resume(Share next) {
+    try {
+      next.resume.run();
+    } catch (RuntimeException e) {
+      // Those behind it have no part in it.
+      LOG.error("a connection could not go on, so its client must connect again", e);
+      next.close.run();
+    }
   }
 
   private void watch() {

@@ -29,7 +29,7 @@ final class StoredLoads {
    * @param bytes most bytes of messages that the load gets
    */
   void run(long bytes, Runnable load) {
-    int needed = (int) Math.min(units, COPIES * bytes / UNIT + 1);
+    int needed = (int) Math.min(units, Math.ceilDiv(COPIES * bytes, UNIT));
     room.acquireUninterruptibly(needed);
     try {
       load.run();

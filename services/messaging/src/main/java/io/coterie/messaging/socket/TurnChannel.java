@@ -3,6 +3,8 @@ package io.coterie.messaging.socket;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.SocketChannel;
+import java.util.concurrent.Semaphore;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.BooleanSupplier;
 import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.NioEndpoint.NioSocketWrapper;
@@ -26,6 +28,14 @@ final class TurnChannel extends SecureNioChannel {
 
   /** As much as a record of TLS holds. */
   private static final int RECORD_BYTES = 16 << 10;
+
+  /** Channels in which frames wait: more than threads that write, unless clients do not read. */
+  static final int MAX_KEEPING = 32;
+
+  private static final Semaphore ROOM = new Semaphore(MAX_KEEPING);
+
+  /** Whether this channel has its place among those. */
+  private final AtomicBoolean keeping = new AtomicBoolean();
 
   /** Null unless frames wait. Used by one write at a time, which the container sees to. */
   private @Nullable ByteBuffer waiting;
@@ -117,8 +127,30 @@ final class TurnChannel extends SecureNioChannel {
     return super.write(sources, offset, length);
   }
 
+  /** The container asks with no bytes, too: that is no reason for a buffer. */
   private boolean keeps(long size) {
-    return size <= (waiting == null ? RECORD_BYTES : waiting.remaining());
+    return waiting == null
+        ? size > 0 && size <= RECORD_BYTES && mayKeep()
+        : size <= waiting.remaining();
+  }
+
+  private boolean mayKeep() {
+    if (!ROOM.tryAcquire()) {
+      return false;
+    }
+    keeping.set(true);
+    if (isClosing()) {
+      // Nobody else might give the place back.
+      keepsNoMore();
+      return false;
+    }
+    return true;
+  }
+
+  private void keepsNoMore() {
+    if (keeping.compareAndSet(true, false)) {
+      ROOM.release();
+    }
   }
 
   /** Writes what waits and then the sources, of which it returns how much it has written. */
@@ -134,12 +166,23 @@ final class TurnChannel extends SecureNioChannel {
       return written;
     }
     waiting = null;
+    keepsNoMore();
     return written > 0 ? written : write(sources, offset, length);
   }
 
   @Override
   public void reset(SocketChannel channel, NioSocketWrapper wrapper) throws IOException {
     waiting = null;
+    keepsNoMore();
     super.reset(channel, wrapper);
+  }
+
+  @Override
+  public void close() throws IOException {
+    try {
+      super.close();
+    } finally {
+      keepsNoMore();
+    }
   }
 }

@@ -59,6 +59,8 @@ class MessagingPropertiesTest {
           Limits limits = context.getBean(MessagingProperties.class).limits();
           long most =
               limits.connections() * 130_000L
+                  // Records of TLS that are put together for clients that do not read.
+                  + 32 * (16 << 10)
                   + limits.buffers().toBytes()
                   + limits.pushed().toBytes()
                   + limits.loaded().toBytes()
@@ -90,6 +92,7 @@ class MessagingPropertiesTest {
     "limits.idle=0s, limits.idle",
     "limits.drain=-1s, limits.drain",
     "limits.body=0B, limits.body",
+    "limits.pushed=31B, limits.pushed must be at least 32KB",
     "rates.messages=5, burst/perSecond",
     "rates.messages=0/1, burst",
     "rates.messages=1/0, burst",

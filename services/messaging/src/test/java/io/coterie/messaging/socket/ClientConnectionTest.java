@@ -150,6 +150,22 @@ class ClientConnectionTest {
   }
 
   @Test
+  void answers_calls_that_came_together_with_what_ends_the_connection() {
+    ClientConnection connection = connection();
+    FakeSession socket = new FakeSession();
+    connection.opened(socket.session());
+    OutboundFrames.together(
+        () -> {
+          for (int id = 1; id <= 3; id++) {
+            connection.received(request(id), true);
+          }
+          connection.received(ByteBuffer.wrap(new byte[] {1}), true);
+        });
+    assertThat(socket.frames).hasSize(3);
+    assertThat(socket.closed).isEqualTo(1007);
+  }
+
+  @Test
   void answers_a_call_that_no_thread_can_take_and_closes() throws Exception {
     ClientConnection connection = connection();
     FakeSession socket = new FakeSession();

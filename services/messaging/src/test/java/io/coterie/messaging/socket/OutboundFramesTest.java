@@ -9,7 +9,9 @@ import jakarta.websocket.RemoteEndpoint;
 import jakarta.websocket.SendHandler;
 import jakarta.websocket.SendResult;
 import java.lang.reflect.Proxy;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -21,6 +23,7 @@ class OutboundFramesTest implements OutboundFrames.Listener {
   private int sent;
   private int moreToCome;
   private int idle;
+  private int roomAgain;
 
   /** As the container does it: each frame that is written is reported through its executor. */
   private RemoteEndpoint.Async container() {
@@ -38,6 +41,10 @@ class OutboundFramesTest implements OutboundFrames.Listener {
   }
 
   private OutboundFrames frames() {
+    return frames(container());
+  }
+
+  private OutboundFrames frames(RemoteEndpoint.Async container) {
     OutboundFrames frames =
         new OutboundFrames(
             1 << 20,
@@ -46,7 +53,7 @@ class OutboundFramesTest implements OutboundFrames.Listener {
             new PushMemory(1 << 20, 1, Runnable::run, _ -> {}, () -> 0).open(() -> {}, () -> {}),
             Runnable::run,
             this);
-    frames.open(container());
+    frames.open(container);
     return frames;
   }
 
@@ -75,6 +82,36 @@ class OutboundFramesTest implements OutboundFrames.Listener {
     one.push(new byte[100]);
     one.write();
     assertThat(sent).as("no work goes on").isEqualTo(2 * FRAMES + 1);
+  }
+
+  /** A load for the room of one frame would find many messages, and throw away all but one. */
+  @Test
+  void a_socket_that_was_full_takes_pushes_again_when_half_of_its_share_is_free() {
+    Deque<SendHandler> written = new ArrayDeque<>();
+    OutboundFrames frames =
+        frames(
+            (RemoteEndpoint.Async)
+                Proxy.newProxyInstance(
+                    getClass().getClassLoader(),
+                    new Class<?>[] {RemoteEndpoint.Async.class},
+                    (_, _, arguments) -> {
+                      written.add((SendHandler) arguments[1]);
+                      return null;
+                    }));
+    int pushed = 0;
+    while (frames.pushRoom() > 0) {
+      frames.push(new byte[2_000]);
+      pushed++;
+    }
+    frames.write();
+    for (int i = 0; i < pushed / 2; i++) {
+      assertThat(frames.pushRoom()).isZero();
+      assertThat(roomAgain).isZero();
+      written.remove().onResult(new SendResult());
+    }
+    written.remove().onResult(new SendResult());
+    assertThat(roomAgain).isEqualTo(1);
+    assertThat(frames.pushRoom()).isPositive();
   }
 
   @Test
@@ -111,7 +148,9 @@ class OutboundFramesTest implements OutboundFrames.Listener {
   }
 
   @Override
-  public void hasRoom() {}
+  public void hasRoom() {
+    roomAgain++;
+  }
 
   @Override
   public void isIdle() {

@@ -67,6 +67,34 @@ class PushMemoryTest {
   }
 
   @Test
+  void nobody_is_closed_for_a_connection_that_waited_and_is_closed() {
+    full();
+    PushMemory.Share waits = open("waits");
+    assertThat(waits.room()).isZero();
+    waits.close();
+    patienceEnds();
+    patienceEnds();
+    assertThat(closed).isEmpty();
+  }
+
+  @Test
+  void a_connection_that_fails_to_go_on_is_closed_and_those_behind_it_go_on() {
+    List<PushMemory.Share> holders = full();
+    PushMemory.Share fails =
+        memory.open(
+            () -> {
+              throw new IllegalStateException("of one connection");
+            },
+            () -> closed.add("fails"));
+    assertThat(fails.room()).isZero();
+    assertThat(open("behind").room()).isZero();
+    // Nobody holds anything afterwards who could wake the next one.
+    holders.forEach(holder -> holder.release(SHARE));
+    assertThat(resumed).containsExactly("behind");
+    assertThat(closed).containsExactly("fails");
+  }
+
+  @Test
   void who_reads_is_never_closed_however_long_others_wait() {
     List<PushMemory.Share> holders = full();
     PushMemory.Share waits = open("waits");

@@ -2,12 +2,22 @@ package io.coterie.messaging.socket;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.messaging.limit.Limits;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.Phaser;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.awaitility.Awaitility;
 import org.junit.jupiter.api.Test;
+import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
 
 class StoredLoadsTest {
   private static final long LOAD = 256 * 1024;
@@ -67,5 +77,35 @@ class StoredLoadsTest {
     awaitStandstill();
     assertThat(loading).hasValue(1);
     answerAll();
+  }
+
+  private static final int LOADS = 4;
+
+  private final Limits limits =
+      new Binder(new MapConfigurationPropertySource(Map.of())).bindOrCreate("none", Limits.class);
+  private final StoredLoads byDefault = new StoredLoads(limits.loaded().toBytes());
+  private final Phaser together = new Phaser(LOADS);
+
+  /** Each of them begins when all others have. */
+  @Test
+  void four_loads_run_at_once_with_the_default() throws Exception {
+    try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
+      List<Future<?>> running = new ArrayList<>();
+      for (int i = 0; i < LOADS; i++) {
+        running.add(threads.submit(() -> byDefault.run(DeliveryWindow.LOAD_BYTES, this::awaitOthers)));
+      }
+      for (Future<?> load : running) {
+        load.get();
+      }
+    }
+    assertThat(together.getPhase()).isEqualTo(1);
+  }
+
+  private void awaitOthers() {
+    try {
+      together.awaitAdvanceInterruptibly(together.arrive(), 10, TimeUnit.SECONDS);
+    } catch (InterruptedException | TimeoutException e) {
+      throw new IllegalStateException("the others do not run", e);
+    }
   }
 }

@@ -11,6 +11,7 @@ import io.coterie.messaging.queue.Delivery;
 import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
+import io.coterie.messaging.queue.SharedContent;
 import io.coterie.proto.signal.Envelope;
 import java.time.Clock;
 import java.time.Duration;
@@ -27,6 +28,7 @@ import org.springframework.transaction.support.TransactionTemplate;
 /** The behaviour of the queue that calls of clients do not show. */
 class PostgresMessageQueueTest {
   private static final Source SOURCE = new Source.OfNetwork("192.0.2.1");
+  private static final long QUEUE_BYTES = 1 << 20;
 
   private final TestService service = TestService.shared();
 
@@ -102,7 +104,7 @@ class PostgresMessageQueueTest {
         presence,
         Clock.systemUTC(),
         new PostgresMessageQueue.Limits(
-            10, 1 << 20, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20));
+            10, QUEUE_BYTES, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20));
   }
 
   private static List<Integer> sizes(MessageQueue.Loaded loaded) {
@@ -132,6 +134,29 @@ class PostgresMessageQueueTest {
       assertThat(rest.more()).isFalse();
       assertThat(queue.stored(device, List.of(), 2, 100_000).more()).isTrue();
     }
+  }
+
+  /** A body may be much longer than what its recipient gets of it. */
+  @Test
+  void a_queue_keeps_no_more_bytes_of_shared_bodies_than_of_other_messages() {
+    DeviceAddress device = device();
+    int refused = 0;
+    try (PostgresMessageQueue queue = queue(new Noting())) {
+      for (int i = 0; i < 10; i++) {
+        byte[] body = new byte[200 * 1024];
+        Delivery.Recipient recipient =
+            new Delivery.Recipient(
+                device, Envelope.getDefaultInstance(), new SharedContent(body, new byte[13], 100));
+        Delivery delivery = new Delivery(false, body, List.of(recipient), null);
+        refused += queue.enqueue(delivery, SOURCE).join().size();
+      }
+    }
+    assertThat(refused).isEqualTo(5);
+    assertThat(
+            service.count(
+                "SELECT sum(octet_length(body)) FROM shared_body WHERE id IN (SELECT shared_body_id"
+                    + " FROM stored_message WHERE aci = '%s')".formatted(device.aci())))
+        .isLessThanOrEqualTo(QUEUE_BYTES);
   }
 
   @Test
