@@ -138,11 +138,12 @@ test("Go's modules are taken by hash, whatever a proxy or a checksum database sa
   try {
     for (const part of [".ci/go/tool", "bin"]) mkdirSync(join(folder, part), { recursive: true });
     copyFileSync(join(root, ".ci/go-build"), join(folder, ".ci/go-build"));
-    writeFileSync(join(folder, "bin/go"), '#!/bin/sh\necho "$GOFLAGS $*" >"$GO_SAID"\n', { mode: 0o755 });
+    writeFileSync(join(folder, "bin/go"), '#!/bin/sh\necho "$GOFLAGS $GOTOOLCHAIN $*" >"$GO_SAID"\n', { mode: 0o755 });
     const said = join(folder, "said");
-    const env = { ...process.env, GO_SAID: said, GOFLAGS: "-mod=mod", PATH: `${folder}/bin:${process.env.PATH}` };
+    const mine = { GO_SAID: said, GOFLAGS: "-mod=mod", GOTOOLCHAIN: "auto" };
+    const env = { ...process.env, ...mine, PATH: `${folder}/bin:${process.env.PATH}` };
     spawnSync(join(folder, ".ci/go-build"), ["tool", "example.org/tool", "out"], { env, encoding: "utf8" });
-    assert.match(readFileSync(said, "utf8"), /^-mod=readonly build -C \.ci\/go\/tool /);
+    assert.match(readFileSync(said, "utf8"), /^-mod=readonly local build -C \.ci\/go\/tool /);
   } finally {
     rmSync(folder, { recursive: true });
   }
