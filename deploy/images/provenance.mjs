@@ -5,9 +5,9 @@
 //
 // The statement names the file and the image inside it (by the digest that registries give it and charts can pin), the
 // commit, and the lists that fix every dependency. It has no time: the same commit and image give the same statement. A
-// build of files that no commit has is not signed, nor an image that was built of another commit: NAME.source beside it
-// says of which, as the build left it.
-import { execFileSync } from "node:child_process";
+// build of files that no commit has is not signed, nor an image that was built of another commit, unless nothing but
+// documents has changed since: NAME.source beside it says of which, as the build left it, and that one is named.
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -27,6 +27,9 @@ export const LOCKS = [
   "services/mpc-core/Cargo.lock",
   "services/mpc-core/rust-toolchain.toml",
 ];
+
+/** All sources but documents, of which no image is made. */
+const PARTS = [".", ":(exclude,glob)*.md", ":(exclude)docs"];
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
@@ -66,7 +69,8 @@ export function statementOf(archive, root) {
   const commit = git("rev-parse", "HEAD");
   const record = archive.replace(/\.tar$/, ".source");
   const [of, ...changed] = existsSync(record) ? readFileSync(record, "utf8").trim().split("\n") : [""];
-  if (of !== commit || changed.length > 0) {
+  const same = () => spawnSync("git", ["-C", root, "diff-tree", "--quiet", "-r", of, commit, "--", ...PARTS]).status === 0;
+  if (!/^[0-9a-f]{40,64}$/.test(of) || changed.length > 0 || !same()) {
     const other = changed.length > 0 ? `${of} with changes` : of || "sources that were not recorded";
     throw new Error(`${archive} was built of ${other} and not of ${commit}: make clean, and build the images again`);
   }
@@ -83,8 +87,8 @@ export function statementOf(archive, root) {
         buildType: BUILD_TYPE,
         externalParameters: { image: path.basename(archive, ".tar") },
         resolvedDependencies: [
-          { uri: SOURCE, digest: { gitCommit: commit } },
-          ...LOCKS.map((lock) => ({ uri: `${SOURCE}#${lock}`, digest: { sha256: sha256(git("show", `HEAD:${lock}`)) } })),
+          { uri: SOURCE, digest: { gitCommit: of } },
+          ...LOCKS.map((lock) => ({ uri: `${SOURCE}#${lock}`, digest: { sha256: sha256(git("show", `${of}:${lock}`)) } })),
         ],
       },
       runDetails: { builder: { id: BUILD_TYPE } },

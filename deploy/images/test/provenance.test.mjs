@@ -93,6 +93,25 @@ test("an image is signed as one of the commit that it was built of, and of no ot
   assert.throws(() => statementOf(old, sources), /not recorded/);
 });
 
+test("documents that were committed since are part of no image, and it is signed as one of its own commit", () => {
+  const built = git("rev-parse", "HEAD");
+  const commit = (file) => {
+    mkdirSync(path.dirname(path.join(sources, file)), { recursive: true });
+    writeFileSync(path.join(sources, file), "text\n");
+    git("add", "-A");
+    git("commit", "-q", "-m", file);
+  };
+  try {
+    for (const file of ["CHANGELOG.md", "docs/security/page.md"]) commit(file);
+    const [source] = statementOf(archive, sources).predicate.buildDefinition.resolvedDependencies;
+    assert.equal(source.digest.gitCommit, built);
+    commit("services/page.md");
+    assert.throws(() => statementOf(archive, sources), /was built of .* and not of/);
+  } finally {
+    git("reset", "-q", "--hard", built);
+  }
+});
+
 test("the lists that fix what an image is made of are named", () => {
   for (const list of [".ci/debian.lock", ".mvn/checksums/checksums.sha256", "services/mpc-core/Cargo.lock"]) {
     assert.ok(LOCKS.includes(list), list);
