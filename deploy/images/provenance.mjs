@@ -6,7 +6,8 @@
 // The statement names the file and the image inside it (by the digest that registries give it and charts can pin), the
 // commit, and the lists that fix every dependency. It has no time: the same commit and image give the same statement. A
 // build of files that no commit has is not signed, nor an image that was built of another commit, unless nothing but
-// documents has changed since: NAME.source beside it says of which, as the build left it, and that one is named.
+// documents has changed since: NAME.source beside it says of which, as the build left it, and that one is named. Nor is
+// one with a package that the lock of Debian's packages does not have, or has in another version.
 import { execFileSync, spawnSync } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
@@ -56,6 +57,25 @@ function imageOf(archive) {
   };
 }
 
+/** Debian's packages in an image, each with version and architecture, as a line of the lock begins. */
+function packagesOf(archive) {
+  const maxBuffer = 2 ** 30;
+  const unpacked = (file, member) => execFileSync("tar", ["-xO", "-f", file, member], { maxBuffer });
+  const [{ Layers: layers }] = JSON.parse(unpacked(archive, "./manifest.json").toString("utf8"));
+  return layers.flatMap((name) => {
+    const input = unpacked(archive, `./${name}`);
+    return execFileSync("tar", ["-t", "-f", "-"], { input, maxBuffer, encoding: "utf8" })
+      .split("\n")
+      .filter((member) => /(^|\/)var\/lib\/dpkg\/status\.d\/[^/]+$/.test(member))
+      .map((member) => {
+        const about = execFileSync("tar", ["-xO", "-f", "-", member], { input, maxBuffer, encoding: "utf8" });
+        return ["Package", "Version", "Architecture"]
+          .map((field) => new RegExp(`^${field}: (.*)$`, "m").exec(about)?.[1])
+          .join(" ");
+      });
+  });
+}
+
 /**
  * @param {string} archive the file of the image, with the record of its sources beside it
  * @param {string} root folder of the sources, a git repository without changes
@@ -73,6 +93,14 @@ export function statementOf(archive, root) {
   if (!/^[0-9a-f]{40,64}$/.test(of) || changed.length > 0 || !same()) {
     const other = changed.length > 0 ? `${of} with changes` : of || "sources that were not recorded";
     throw new Error(`${archive} was built of ${other} and not of ${commit}: make clean, and build the images again`);
+  }
+  const locked = git("show", `${of}:.ci/debian.lock`).split("\n");
+  const unlocked = packagesOf(archive).filter((known) => !locked.some((line) => line.startsWith(`${known} `)));
+  if (unlocked.length > 0) {
+    throw new Error(
+      `${archive} has ${unlocked.join(", ")}, which .ci/debian.lock does not have: ` +
+        "put what .ci/debian-download --lock prints there, commit it, and build the images again",
+    );
   }
   const image = imageOf(archive);
   return {
