@@ -5,9 +5,10 @@
 //
 // The statement names the file and the image inside it (by the digest that registries give it and charts can pin), the
 // commit, and the lists that fix every dependency. It has no time: the same commit and image give the same statement. A
-// build of files that no commit has is not signed, nor an image that was built of another commit: NAME.source beside it
-// says of which, as the build left it.
-import { execFileSync } from "node:child_process";
+// build of files that no commit has is not signed, nor an image that was built of another commit, unless nothing but
+// documents has changed since: NAME.source beside it says of which, as the build left it, and that one is named. Nor is
+// one with a package that the lock of Debian's packages does not have, or has in another version.
+import { execFileSync, spawnSync } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
@@ -27,6 +28,9 @@ export const LOCKS = [
   "services/mpc-core/Cargo.lock",
   "services/mpc-core/rust-toolchain.toml",
 ];
+
+/** All sources but documents, of which no image is made. */
+const PARTS = [".", ":(exclude,glob)*.md", ":(exclude)docs"];
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
@@ -53,6 +57,25 @@ function imageOf(archive) {
   };
 }
 
+/** Debian's packages in an image, each with version and architecture, as a line of the lock begins. */
+function packagesOf(archive) {
+  const maxBuffer = 2 ** 30;
+  const unpacked = (file, member) => execFileSync("tar", ["-xO", "-f", file, member], { maxBuffer });
+  const [{ Layers: layers }] = JSON.parse(unpacked(archive, "./manifest.json").toString("utf8"));
+  return layers.flatMap((name) => {
+    const input = unpacked(archive, `./${name}`);
+    return execFileSync("tar", ["-t", "-f", "-"], { input, maxBuffer, encoding: "utf8" })
+      .split("\n")
+      .filter((member) => /(^|\/)var\/lib\/dpkg\/status\.d\/[^/]+$/.test(member))
+      .map((member) => {
+        const about = execFileSync("tar", ["-xO", "-f", "-", member], { input, maxBuffer, encoding: "utf8" });
+        return ["Package", "Version", "Architecture"]
+          .map((field) => new RegExp(`^${field}: (.*)$`, "m").exec(about)?.[1])
+          .join(" ");
+      });
+  });
+}
+
 /**
  * @param {string} archive the file of the image, with the record of its sources beside it
  * @param {string} root folder of the sources, a git repository without changes
@@ -66,9 +89,18 @@ export function statementOf(archive, root) {
   const commit = git("rev-parse", "HEAD");
   const record = archive.replace(/\.tar$/, ".source");
   const [of, ...changed] = existsSync(record) ? readFileSync(record, "utf8").trim().split("\n") : [""];
-  if (of !== commit || changed.length > 0) {
+  const same = () => spawnSync("git", ["-C", root, "diff-tree", "--quiet", "-r", of, commit, "--", ...PARTS]).status === 0;
+  if (!/^[0-9a-f]{40,64}$/.test(of) || changed.length > 0 || !same()) {
     const other = changed.length > 0 ? `${of} with changes` : of || "sources that were not recorded";
     throw new Error(`${archive} was built of ${other} and not of ${commit}: make clean, and build the images again`);
+  }
+  const locked = git("show", `${of}:.ci/debian.lock`).split("\n");
+  const unlocked = packagesOf(archive).filter((known) => !locked.some((line) => line.startsWith(`${known} `)));
+  if (unlocked.length > 0) {
+    throw new Error(
+      `${archive} has ${unlocked.join(", ")}, which .ci/debian.lock does not have: ` +
+        "put what .ci/debian-download --lock prints there, commit it, and build the images again",
+    );
   }
   const image = imageOf(archive);
   return {
@@ -83,8 +115,8 @@ export function statementOf(archive, root) {
         buildType: BUILD_TYPE,
         externalParameters: { image: path.basename(archive, ".tar") },
         resolvedDependencies: [
-          { uri: SOURCE, digest: { gitCommit: commit } },
-          ...LOCKS.map((lock) => ({ uri: `${SOURCE}#${lock}`, digest: { sha256: sha256(git("show", `HEAD:${lock}`)) } })),
+          { uri: SOURCE, digest: { gitCommit: of } },
+          ...LOCKS.map((lock) => ({ uri: `${SOURCE}#${lock}`, digest: { sha256: sha256(git("show", `${of}:${lock}`)) } })),
         ],
       },
       runDetails: { builder: { id: BUILD_TYPE } },

@@ -119,6 +119,38 @@ test("images tell of a package that the lock does not have, and take one from an
     assert.match(shown, /\$\(UNLOCKED\)$/);
 });
 
+test("a package that the lock does not have is named by each build, also where an earlier one took it", () => {
+  const script = readFileSync(join(root, "deploy/images/build"), "utf8");
+  const [functions] = /^say\(\) .*?^(?=runtime\(\) )/ms.exec(script);
+  const folder = mkdtempSync(join(tmpdir(), "base-"));
+  try {
+    for (const part of [".ci", "bin"]) mkdirSync(join(folder, part));
+    const lines = [];
+    for (const name of ["base-files", "libc6", "libgcc-s1", "libstdc++6", "coreutils"]) {
+      const about = `Package: ${name}\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n`;
+      for (const part of ["DEBIAN", "bin", "etc"]) mkdirSync(join(folder, name, part), { recursive: true });
+      writeFileSync(join(folder, name, "DEBIAN/control"), about);
+      writeFileSync(join(folder, name, "bin/cat"), "");
+      const deb = join(folder, `${name}_1.0-1_all.deb`);
+      execFileSync("dpkg-deb", ["-b", join(folder, name), deb], { stdio: "pipe" });
+      const hash = createHash("sha256").update(readFileSync(deb)).digest("hex");
+      lines.push(`${name} ${name === "libc6" ? "1.0-0" : "1.0-1"} all ${hash}\n`);
+    }
+    writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/$3_1.0-1_all.deb .\n`, { mode: 0o755 });
+    copyFileSync(join(root, ".ci/debian-download"), join(folder, ".ci/debian-download"));
+    writeFileSync(join(folder, ".ci/debian.lock"), lines.join(""));
+    const command = `set -euo pipefail; uid=1 images=$PWD/images\n${functions}\nbase`;
+    const env = { ...process.env, PATH: `${folder}/bin:${process.env.PATH}`, DEBIAN_LOCKED: "" };
+    for (let build = 0; build < 2; build++) {
+      const told = spawnSync("bash", ["-c", command], { cwd: folder, env, encoding: "utf8" });
+      assert.equal(told.status, 0, told.stderr);
+      assert.equal(told.stderr, "libc6 1.0-1 is not in .ci/debian.lock\n", `build ${build}`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+});
+
 test("Go's modules are taken by hash, whatever a proxy or a checksum database says", () => {
   for (const [name, module] of [
     ["helm", "helm.sh/helm/v4"],
@@ -138,11 +170,12 @@ test("Go's modules are taken by hash, whatever a proxy or a checksum database sa
   try {
     for (const part of [".ci/go/tool", "bin"]) mkdirSync(join(folder, part), { recursive: true });
     copyFileSync(join(root, ".ci/go-build"), join(folder, ".ci/go-build"));
-    writeFileSync(join(folder, "bin/go"), '#!/bin/sh\necho "$GOFLAGS $*" >"$GO_SAID"\n', { mode: 0o755 });
+    writeFileSync(join(folder, "bin/go"), '#!/bin/sh\necho "$GOFLAGS $GOTOOLCHAIN $*" >"$GO_SAID"\n', { mode: 0o755 });
     const said = join(folder, "said");
-    const env = { ...process.env, GO_SAID: said, GOFLAGS: "-mod=mod", PATH: `${folder}/bin:${process.env.PATH}` };
+    const mine = { GO_SAID: said, GOFLAGS: "-mod=mod", GOTOOLCHAIN: "auto" };
+    const env = { ...process.env, ...mine, PATH: `${folder}/bin:${process.env.PATH}` };
     spawnSync(join(folder, ".ci/go-build"), ["tool", "example.org/tool", "out"], { env, encoding: "utf8" });
-    assert.match(readFileSync(said, "utf8"), /^-mod=readonly build -C \.ci\/go\/tool /);
+    assert.match(readFileSync(said, "utf8"), /^-mod=readonly local build -C \.ci\/go\/tool /);
   } finally {
     rmSync(folder, { recursive: true });
   }

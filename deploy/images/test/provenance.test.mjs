@@ -34,14 +34,17 @@ for (const lock of LOCKS) {
   mkdirSync(path.dirname(path.join(sources, lock)), { recursive: true });
   writeFileSync(path.join(sources, lock), `list of ${lock}\n`);
 }
+writeFileSync(path.join(sources, ".ci/debian.lock"), `libc6 2.36-9 amd64 ${"0".repeat(64)}\n`);
 cpSync(program, path.join(sources, "deploy/images/provenance.mjs"), { recursive: true });
 writeFileSync(path.join(sources, ".gitignore"), "/build/\n");
 git("add", "-A");
 git("commit", "-q", "-m", "first");
 
-function image(name, content) {
+function image(name, content, version = "2.36-9") {
   const layer = path.join(folder, `${name}-layer`);
-  mkdirSync(layer);
+  mkdirSync(path.join(layer, "var/lib/dpkg/status.d"), { recursive: true });
+  const about = `Package: libc6\nVersion: ${version}\nArchitecture: amd64\nDescription: C library\n`;
+  writeFileSync(path.join(layer, "var/lib/dpkg/status.d/libc6"), about);
   writeFileSync(path.join(layer, "program"), content);
   const config = path.join(folder, `${name}.config`);
   writeFileSync(config, readFileSync(path.join(images, "config.json")));
@@ -91,6 +94,29 @@ test("an image is signed as one of the commit that it was built of, and of no ot
   }
   rmSync(record);
   assert.throws(() => statementOf(old, sources), /not recorded/);
+});
+
+test("an image with a package that the lock does not have is not signed", () => {
+  assert.throws(() => statementOf(image("newer", "program", "2.36-9+deb12u1"), sources), /has libc6 2\.36-9\+deb12u1 amd64, which/);
+});
+
+test("documents that were committed since are part of no image, and it is signed as one of its own commit", () => {
+  const built = git("rev-parse", "HEAD");
+  const commit = (file) => {
+    mkdirSync(path.dirname(path.join(sources, file)), { recursive: true });
+    writeFileSync(path.join(sources, file), "text\n");
+    git("add", "-A");
+    git("commit", "-q", "-m", file);
+  };
+  try {
+    for (const file of ["CHANGELOG.md", "docs/security/page.md"]) commit(file);
+    const [source] = statementOf(archive, sources).predicate.buildDefinition.resolvedDependencies;
+    assert.equal(source.digest.gitCommit, built);
+    commit("services/page.md");
+    assert.throws(() => statementOf(archive, sources), /was built of .* and not of/);
+  } finally {
+    git("reset", "-q", "--hard", built);
+  }
 });
 
 test("the lists that fix what an image is made of are named", () => {

@@ -199,7 +199,11 @@ class ProcessTest {
             "" + folder.resolve("trust.json"),
             "--out",
             "" + intent);
-    String line = String.join(" ", sign) + " " + redirections;
+    return inTerminal(answer, String.join(" ", sign) + " " + redirections);
+  }
+
+  /** Runs a line of the shell in a terminal of its own, where somebody types an answer. */
+  private static Run inTerminal(String answer, String line) throws Exception {
     Path typed = Files.writeString(Files.createTempFile(folder, "typed", ""), answer + "\n");
     Path shown = Files.createTempFile(folder, "shown", "");
     Process process =
@@ -236,5 +240,31 @@ class ProcessTest {
     assertThat(unseen.out()).doesNotContain("Sign this?");
     assertThat(Files.readString(said)).contains("text: hello", "Nobody can be asked here");
     assertThat(intent).doesNotExist();
+  }
+
+  /** A line that the terminal wraps would let text of others begin one. */
+  @Test
+  void results_fit_into_the_terminal_that_shows_them_wherever_errors_go() throws Exception {
+    Path intent = folder.resolve("narrow");
+    assertThat(inTerminal(intent, "y", "").exitCode()).isZero();
+    String show =
+        String.join(
+            " ",
+            command(
+                List.of(),
+                "intent",
+                "show",
+                "" + intent,
+                "--trust",
+                "" + folder.resolve("trust.json")));
+    for (String redirection : List.of("", " 2>" + folder.resolve("log"))) {
+      Run shown = inTerminal("", "stty cols 40; " + show + redirection);
+      assertThat(shown.exitCode()).as(shown.out()).isZero();
+      assertThat(shown.out()).as(redirection).contains("text: hello").contains("\n  | ");
+      assertThat(shown.out().lines()).allSatisfy(line -> assertThat(line).hasSizeLessThan(41));
+    }
+    Path results = folder.resolve("wide");
+    assertThat(inTerminal("", "stty cols 40; " + show + " >" + results).exitCode()).isZero();
+    assertThat(Files.readAllLines(results)).anyMatch(line -> line.length() > 40);
   }
 }

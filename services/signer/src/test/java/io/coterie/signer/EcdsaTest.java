@@ -22,6 +22,8 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
+import io.coterie.signer.claim.DiskShares;
+import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.KeyTrouble;
 import io.coterie.signer.storage.PartyStore;
@@ -213,6 +215,13 @@ class EcdsaTest {
                 .setSignedIntent(i.signed(i.digestIntent(KEY, digest())))
                 .build());
     return i.coordinator.awaitFrom(party, session).report().getRefused().getReason();
+  }
+
+  /** Most of it is kept for each peer, so shares of larger keys fit too. */
+  @Test
+  void a_share_takes_for_each_peer_no_more_than_is_set_aside_for_it() {
+    KeyShare share = i.party("alpha").store.shares().find(KEY).orElseThrow();
+    assertThat((long) share.sealed().size()).isBetween(2 * 8_272L, DiskShares.shareBytes(2));
   }
 
   @Test

@@ -27,7 +27,7 @@ public final class Printing {
 
   /** Where a person reads what was signed, if that is the result. */
   public static PrintWriter shownAsResult(@Nullable CommandSpec spec) {
-    return Terminal.printable(line(spec).getOut(), terminal(spec).columns());
+    return Terminal.printable(line(spec).getOut(), terminal(spec).resultColumns());
   }
 
   /** The running command. */

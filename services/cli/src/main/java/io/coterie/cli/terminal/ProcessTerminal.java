@@ -41,7 +41,18 @@ public final class ProcessTerminal implements Terminal {
 
   @Override
   public int columns() {
-    return isShown()
+    return columnsIf(isShown());
+  }
+
+  @Override
+  public int resultColumns() {
+    ProcessBuilder test = new ProcessBuilder("test", "-t", "1");
+    return columnsIf(said(test.redirectOutput(ProcessBuilder.Redirect.INHERIT)).isPresent());
+  }
+
+  /** The columns of the terminal, if that is where something is shown. */
+  private static int columnsIf(boolean shown) {
+    return shown
         ? said(new ProcessBuilder("stty", "size").redirectInput(TERMINAL.toFile()))
             .map(ProcessTerminal::columnsOf)
             .orElse(USUAL_COLUMNS)

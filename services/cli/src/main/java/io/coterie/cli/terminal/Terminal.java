@@ -15,8 +15,13 @@ public interface Terminal {
   /** The line with which a question is answered; nothing if nobody can be asked. */
   Optional<String> ask(String question);
 
-  /** How many characters fit into a line. */
+  /** How many characters fit into a line where questions, and what they are about, are shown. */
   default int columns() {
+    return USUAL_COLUMNS;
+  }
+
+  /** How many characters fit into a line where results go. */
+  default int resultColumns() {
     return USUAL_COLUMNS;
   }
 

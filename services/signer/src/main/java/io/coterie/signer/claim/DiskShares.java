@@ -22,6 +22,11 @@ public final class DiskShares {
   /** An intent is kept as it is, and what its payload says in an audit record, in hexadecimal. */
   private static final int TIMES_THE_INTENT = 3;
 
+  /**
+   * A share of ECDSA keeps 8,272 bytes for each other party; each party's certificate is beside it.
+   */
+  private static final long SHARE_BYTES_OF_EACH_PARTY = 10_000;
+
   private final ClaimLedger ledger;
   private Room room;
 
@@ -33,6 +38,9 @@ public final class DiskShares {
 
   /** The same since the look before: they may have been written after the last one. */
   private long sinceLookBefore;
+
+  /** Bytes of the shares that sessions make which are not over. */
+  private long unwritten;
 
   /** Looks at the disk. */
   public DiskShares(ClaimLedger ledger) {
@@ -53,6 +61,11 @@ public final class DiskShares {
   /** The bytes that a session will take, above what most take. */
   public static long sessionBytes(int intentBytes) {
     return SESSION_BYTES + (long) TIMES_THE_INTENT * intentBytes;
+  }
+
+  /** The bytes that a share of a key of so many parties takes, at most. */
+  public static long shareBytes(int parties) {
+    return SHARE_BYTES_OF_EACH_PARTY * parties;
   }
 
   /** Whether anybody may take more. */
@@ -97,6 +110,29 @@ public final class DiskShares {
     admitted.computeIfPresent(account, (_, now) -> now == bytes ? null : now - bytes);
   }
 
+  /**
+   * Sets bytes aside for a share that a session makes for a requester: it is written when the
+   * session is over, so they are free for nobody until then.
+   *
+   * @return false, and nothing is set aside, if fewer are free; otherwise the caller gives them
+   *     back when the session is over
+   */
+  public synchronized boolean takeForShare(String requester, long bytes) {
+    if (free() <= bytes) {
+      return false;
+    }
+    admitted.merge(ofKeys(requester), bytes, Long::sum);
+    unwritten += bytes;
+    return true;
+  }
+
+  /** Gives back what was set aside for a share. */
+  public synchronized void giveBackForShare(String requester, long bytes) {
+    giveBack(ofKeys(requester), bytes);
+    unwritten -= bytes;
+    sinceLook += bytes; // It may have been written after the last look.
+  }
+
   /** Looks at the disk. To be called a few times a second. */
   public void look() {
     Room now = ledger.room();
@@ -108,6 +144,6 @@ public final class DiskShares {
   }
 
   private long free() {
-    return room.freeBytes() - sinceLook - sinceLookBefore;
+    return room.freeBytes() - sinceLook - sinceLookBefore - unwritten;
   }
 }

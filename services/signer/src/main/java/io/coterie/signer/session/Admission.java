@@ -25,6 +25,8 @@ import org.jspecify.annotations.Nullable;
  * intent, this party's policy, and whether all of them agree.
  */
 final class Admission {
+  private static final String NEARLY_FULL = "this party's disk is nearly full";
+
   private final PolicyGate gate;
   private final OrderCheck check;
   private final KeyShareStore shares;
@@ -72,8 +74,7 @@ final class Admission {
   Optional<Made> admit(Session session, ByteString bytes) throws RefusedException {
     Order order = OrderCheck.parse(bytes);
     // Before it is known whose the order is: not even that it is declined may be written now.
-    RefusedException.unless(
-        disk.isOpen(), RefusalReason.REFUSAL_REASON_NOT_READY, "this party's disk is nearly full");
+    RefusedException.unless(disk.isOpen(), RefusalReason.REFUSAL_REASON_NOT_READY, NEARLY_FULL);
     if (Protocol.of(order.getProtocol()).filter(Protocol::signsAtRandom).isPresent()) {
       session.order = order.toBuilder().clearSignedIntent().build();
     }
@@ -97,6 +98,7 @@ final class Admission {
     }
     check.inTime(order, intent, clock.instant());
     roomForKey(plan);
+    roomForShare(session, plan);
     roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
@@ -196,6 +198,17 @@ final class Admission {
           RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
           "this requester's keys and records have taken its share of the party's disk, so it gets"
               + " no further key; its operator can enlarge the disk, or forget keys of no use");
+    }
+  }
+
+  /** A share is written when its session is over, whatever was admitted meanwhile. */
+  private void roomForShare(Session session, SessionPlan plan) throws RefusedException {
+    if (plan.protocol().operation().makesShare()) {
+      String requester = plan.asked().requester();
+      long bytes = DiskShares.shareBytes(plan.parties().size());
+      RefusedException.unless(
+          disk.takeForShare(requester, bytes), RefusalReason.REFUSAL_REASON_NOT_READY, NEARLY_FULL);
+      session.untilEnd.add(() -> disk.giveBackForShare(requester, bytes));
     }
   }
 

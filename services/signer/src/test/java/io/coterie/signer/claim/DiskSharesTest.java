@@ -180,4 +180,34 @@ class DiskSharesTest {
     shares.look();
     assertThat(shares.isOpen()).isTrue();
   }
+
+  @Test
+  void shares_that_are_being_made_are_free_for_nobody_until_they_are_written() {
+    ledger.minFreeBytes = 64 * MIB;
+    disk(65 * MIB);
+    long share = DiskShares.shareBytes(20);
+    long made = 0;
+    while (shares.takeForShare("wallet", share)) {
+      made += share;
+      shares.look();
+      shares.look();
+    }
+    assertThat(made).isBetween(MIB - share, MIB);
+    shares.giveBackForShare("wallet", made);
+    shares.look();
+    assertThat(shares.takeForShare("other", share)).as("written after the look").isFalse();
+    disk(65 * MIB - made);
+    assertThat(ledger.diskBytes).isGreaterThanOrEqualTo(ledger.minFreeBytes);
+    assertThat(shares.takeForShare("other", share)).isFalse();
+    disk(65 * MIB);
+    assertThat(shares.takeForShare("other", share)).isTrue();
+  }
+
+  @Test
+  void shares_that_are_being_made_count_for_their_requesters_next_key() {
+    disk(DISK);
+    assertThat(shares.takeForShare("wallet", DISK * 9 / 10)).isTrue();
+    assertThat(shares.mayCreateKey("wallet")).isFalse();
+    assertThat(shares.mayCreateKey("other")).isTrue();
+  }
 }

@@ -15,6 +15,7 @@ import io.coterie.signer.FakeCore;
 import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.share.KeyShare;
@@ -277,5 +278,22 @@ abstract class KeyGenerationTest extends SessionFixture {
         "they ended",
         () -> watch.ended.stream().filter("bls_sign cancelled none"::equals).count() == 3);
     assertThat(audit.size() - before).as("one a second").isLessThan(15);
+  }
+
+  /** Its share is written when it is over, long after the disk was looked at. */
+  @Test
+  void a_creation_sets_its_share_aside_beside_what_stays_free_until_it_is_over() {
+    ledger.minFreeBytes = 64_000_000;
+    ledger.diskBytes = ledger.minFreeBytes + DiskShares.shareBytes(2) * 7 / 4;
+    start();
+    SessionId session = give(keygen(RequestId.next()));
+    awaitEnvelope(session);
+    SessionId beyond = give(keygen(RequestId.next()));
+    assertThat(awaitReport(beyond).getRefused().getReason())
+        .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
+    assertThat(awaitReport(beyond).getRefused().getDetail()).contains("disk");
+    driver().onCancel(coordinator, session);
+    awaitEnded("bls_keygen cancelled none");
+    Installation.until("it is free again", () -> !awaitEndOrReport(give(keygen(RequestId.next()))));
   }
 }
