@@ -224,7 +224,7 @@ class HostileSendersTest {
     return nanos;
   }
 
-  /** Connections one after another; who is refused tries again. */
+  /** Connections one after another; one that is refused is tried again. */
   private static List<Long> connections(TestClient client, long end) {
     List<Long> nanos = new ArrayList<>();
     while (System.nanoTime() < end) {

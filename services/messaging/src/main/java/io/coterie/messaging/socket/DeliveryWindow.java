@@ -99,7 +99,7 @@ final class DeliveryWindow {
   /** Pushes online messages while there may be some and the window has room. */
   private void continueOnline() {
     synchronized (this) {
-      // Whoever asks for room waits for it, so nobody asks who wants none.
+      // To ask for room is to wait for it, so a connection without a message does not ask.
       while (onlineAgain && mayPush()) {
         Optional<QueuedMessage> message = queue.takeOnline(device);
         onlineAgain = message.isPresent();

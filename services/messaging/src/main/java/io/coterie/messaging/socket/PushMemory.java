@@ -67,7 +67,7 @@ final class PushMemory {
     return new Share(resume, close);
   }
 
-  /** Bytes on their way to one socket. Whoever takes and releases holds the socket's lock. */
+  /** Bytes on their way to one socket. They are taken and released with the socket's lock held. */
   final class Share {
     private final Runnable resume;
     private final Runnable close;

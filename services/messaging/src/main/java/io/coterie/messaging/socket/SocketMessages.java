@@ -129,7 +129,7 @@ final class SocketMessages {
         .toByteArray();
   }
 
-  /** Whatever all pushes have in common. */
+  /** The fields that are the same in all pushes. */
   private static final byte[] PUSH =
       WebSocketRequestMessage.newBuilder()
           .setVerb("PUT")

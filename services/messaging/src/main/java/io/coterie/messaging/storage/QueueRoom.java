@@ -92,13 +92,13 @@ final class QueueRoom {
   private record Queue(DeviceAddress device, @Nullable UUID sender) {}
 
   /**
-   * @param left what the queue takes before it has to be counted again
+   * @param left messages and bytes that the queue takes before it has to be counted again
    * @param isFull whether a message was refused when it was counted
    */
   private record Remembered(Size left, boolean isFull, long sinceNanos) {}
 
   /**
-   * @param most what waits for one device
+   * @param most messages and bytes that wait for one device
    * @param nanos monotonic nanoseconds
    */
   QueueRoom(JdbcClient jdbc, Size most, LongSupplier nanos) {

@@ -92,7 +92,8 @@ class StoredLoadsTest {
     try (ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor()) {
       List<Future<?>> running = new ArrayList<>();
       for (int i = 0; i < LOADS; i++) {
-        running.add(threads.submit(() -> byDefault.run(DeliveryWindow.LOAD_BYTES, this::awaitOthers)));
+        running.add(
+            threads.submit(() -> byDefault.run(DeliveryWindow.LOAD_BYTES, this::awaitOthers)));
       }
       for (Future<?> load : running) {
         load.get();
