@@ -29,12 +29,6 @@ class FramesTogetherTest {
   private static final byte APPLICATION_DATA = 23;
   private static final int RECORD_HEADER = 5;
 
-  /** Of the type of the content and the tag alone. */
-  private static final int EMPTY_RECORD = 17;
-
-  /** Large messages, which are less than one socket may hold. */
-  private static final int LARGE = 12;
-
   private final TestService service = TestService.shared();
 
   /** Keeps what comes in. */
@@ -82,10 +76,6 @@ class FramesTogetherTest {
   }
 
   private SSLSocket webSocket(Line line) throws IOException {
-    return webSocket(line, "");
-  }
-
-  private SSLSocket webSocket(Line line, String headers) throws IOException {
     line.setSoTimeout(TCP_PATIENCE_MS);
     line.connect(new InetSocketAddress("localhost", service.port()));
     SSLSocket socket =
@@ -100,9 +90,7 @@ class FramesTogetherTest {
             ("GET /v1/websocket/ HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\n"
                     + "Connection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: "
                     + Base64.getEncoder().encodeToString(new byte[16])
-                    + "\r\n"
-                    + headers
-                    + "\r\n")
+                    + "\r\n\r\n")
                 .getBytes(StandardCharsets.US_ASCII));
     StringBuilder head = new StringBuilder();
     while (head.indexOf("\r\n\r\n") < 0) {
@@ -128,15 +116,11 @@ class FramesTogetherTest {
   }
 
   private static long answer(DataInputStream in) throws IOException {
-    return message(in).getResponse().getId();
-  }
-
-  private static WebSocketMessage message(DataInputStream in) throws IOException {
     assertThat(in.readUnsignedByte()).isEqualTo(0x82);
     int length = in.readUnsignedByte();
     byte[] message = new byte[length == 126 ? in.readUnsignedShort() : length];
     in.readFully(message);
-    return WebSocketMessage.parseFrom(message);
+    return WebSocketMessage.parseFrom(message).getResponse().getId();
   }
 
   @Test
@@ -160,37 +144,6 @@ class FramesTogetherTest {
       socket.getOutputStream().write(call(CALLS + 1, "/v1/keepalive"));
       assertThat(answer(in)).isEqualTo(CALLS + 1);
       assertThat(line.records().size() - before).isEqualTo(2);
-    }
-  }
-
-  /** The socket is full before the last byte of a frame has left, and another frame waits. */
-  @Test
-  void frames_above_a_record_make_no_record_without_content() throws Exception {
-    TestClient client = new TestClient(service);
-    TestClient.Party to = client.party();
-    byte[] body = TestClient.multiRecipient(new byte[20 << 10], TestClient.Recipient.of(to));
-    try (Line line = new Line()) {
-      line.setReceiveBufferSize(4096);
-      try (SSLSocket socket = webSocket(line, "Authorization: " + to.authorization() + "\r\n");
-          TestClient.Socket sender = client.connect(null)) {
-        DataInputStream in = new DataInputStream(socket.getInputStream());
-        assertThat(message(in).getRequest().getPath()).isEqualTo("/api/v1/queue/empty");
-        for (int i = 0; i < LARGE; i++) {
-          assertThat(
-                  sender
-                      .call(
-                          "PUT",
-                          "/v1/messages/multi_recipient?ts=1&online=true",
-                          body,
-                          TestClient.multiRecipientHeaders(to))
-                      .status())
-              .isEqualTo(200);
-        }
-        for (int i = 0; i < LARGE; i++) {
-          assertThat(message(in).getRequest().getPath()).isEqualTo("/api/v1/message");
-        }
-        assertThat(line.records()).doesNotContain(EMPTY_RECORD);
-      }
     }
   }
 
