@@ -20,7 +20,7 @@ pub struct ProtocolId {
 }
 
 /// 32 bytes, jointly made, never used twice.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionId([u8; 32]);
 
 impl SessionId {
@@ -110,6 +110,11 @@ impl SessionContext {
         self.rounds
     }
 
+    /// Its id.
+    pub fn session_id(&self) -> SessionId {
+        self.settings.session_id
+    }
+
     /// This party; `None` for an observer.
     pub fn me(&self) -> Option<PartyId> {
         self.settings.me
@@ -157,7 +162,8 @@ impl SessionContext {
         transcript
     }
 
-    pub(crate) fn evidence_key(&self, party: PartyId) -> Option<&EvidencePublicKey> {
+    /// The key that a party signs its envelopes with; `None` for a stranger, or where nothing is signed.
+    pub fn evidence_key(&self, party: PartyId) -> Option<&EvidencePublicKey> {
         self.settings.roster.iter().find(|entry| entry.id == party)?.evidence_key.as_ref()
     }
 }

@@ -155,6 +155,7 @@ impl IssuerShare {
 pub struct AttestedGroup {
     group: Arc<GroupPublic>,
     issuers: Arc<Issuers>,
+    named: NamedIssuers,
     signatures: BTreeMap<PartyId, [u8; SIGNATURE_BYTES]>,
 }
 
@@ -179,7 +180,7 @@ impl AttestedGroup {
         if count != named.identities.len() {
             return Err(AttestationError::Members);
         }
-        Ok(Self { group, issuers, signatures })
+        Ok(Self { group, issuers, named: named.clone(), signatures })
     }
 
     /// The group, for approvals and their verifiers.
@@ -190,6 +191,11 @@ impl AttestedGroup {
     /// The public data of the issuing key, for members that join.
     pub fn issuers(&self) -> &Arc<Issuers> {
         &self.issuers
+    }
+
+    /// The configured issuers that have signed it.
+    pub fn named(&self) -> &NamedIssuers {
+        &self.named
     }
 
     /// Group, issuers, number and signature of each.
