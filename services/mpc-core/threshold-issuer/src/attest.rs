@@ -99,8 +99,18 @@ impl NamedIssuers {
         (distinct && fits && named).then_some(issuers)
     }
 
+    /// How many issuers it takes.
+    pub fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The issuers in ascending order, with the keys that they sign with.
+    pub fn identities(&self) -> impl Iterator<Item = (PartyId, &EvidencePublicKey)> {
+        self.identities.iter().map(|(party, key)| (*party, key))
+    }
+
     /// The key that an issuer signs with.
-    pub(crate) fn identity(&self, party: PartyId) -> Option<&EvidencePublicKey> {
+    pub fn identity(&self, party: PartyId) -> Option<&EvidencePublicKey> {
         self.identities.get(&party)
     }
 
