@@ -185,8 +185,8 @@ mpc_code mpc_judge(mpc_view config, mpc_view accusation, int32_t *verdict, mpc_b
  * sign; not looked at otherwise. call: coterie.core.v1.GroupCall.
  * A run that was ordered or counted is kept by the vault, which hands it out to one session, and forgets it when it is
  * freed.
- * reply: coterie.core.v1.GroupReply, of which sealed fields are secrets under the vault's key; what is wrong with bytes
- * of others is a reply that says so, not a code. error_detail: UTF-8 without secrets, set only when the code is
+ * reply: coterie.core.v1.GroupReply, of which sealed fields are secrets under the vault's key; a fault of bytes of
+ * others is a reply that says so, not a code. error_detail: UTF-8 without secrets, set only when the code is
  * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. Both are freed with mpc_buffer_free.
  */
 mpc_code mpc_group_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_view call, mpc_buffer *reply,

@@ -46,7 +46,7 @@ impl<K: Purpose> Dealt for Shared<K> {
     }
 }
 
-/// What is wrong with the terms of a session is the caller's mistake: it has asked for them to be checked before.
+/// Terms of a session that are not valid are the caller's mistake: it could have had them checked before.
 fn valid<T>(checked: Result<T, Failure>) -> Result<T, StartError> {
     checked.map_err(|failure| match failure {
         Failure::Start(error) => error,
@@ -129,7 +129,7 @@ impl Offered for Publish {
     }
 }
 
-/// What seals a member's key.
+/// The key and the group that a member's key is sealed under.
 pub(crate) struct Sealing {
     key: Arc<DataKey>,
     group: Arc<AttestedGroup>,

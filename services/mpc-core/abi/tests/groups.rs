@@ -441,7 +441,7 @@ fn sealed_secrets_of_a_group_open_for_their_use_only() {
     assert_eq!(call(None, &[], without), Err((MPC_SETUP_REFUSED, "vault is missing".to_owned())));
 }
 
-/// Whatever byte of a good call is altered, and wherever it ends, the call says so and the library stands.
+/// A good call with one byte altered, or cut off anywhere, says so and the library stands.
 #[test]
 fn hostile_bytes_end_in_a_code_or_a_refusal() {
     let world = world();

@@ -1,6 +1,6 @@
 //! The arrows: abi -> threshold-issuer -> group-signatures, protocols -> engine -> primitives; paillier-issuer ->
-//! group-signatures, protocols, and nothing that ships uses it; circuits -> primitives; sim -> engine, and only tests and
-//! measurements use sim.
+//! group-signatures, protocols, and nothing that ships uses it; circuits -> primitives; sim -> engine, and only tests
+//! and measurements use sim.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 

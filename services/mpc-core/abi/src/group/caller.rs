@@ -1,4 +1,4 @@
-//! What calls have in common: the caller's secrets, sealed, and the group.
+//! The inputs that calls have in common, the caller's sealed secrets and the group.
 
 use engine::seal::{SealKind, ShareLabel};
 use engine::{EvidenceKey, Secret, SetupError};

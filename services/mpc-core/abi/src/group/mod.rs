@@ -1,7 +1,7 @@
 //! Calls about groups of anonymous approvers that need no session. Steps are cited as [U1]
 //! (`docs/protocols/wbb.md`).
 //!
-//! What a call finds wrong with bytes of others is a reply that says so; a code is for the caller's own arguments.
+//! A fault of bytes of others is a reply that says so; a code is for the caller's own arguments.
 
 mod approvals;
 mod caller;

@@ -71,7 +71,7 @@ macro_rules! reply {
 }
 pub(crate) use reply;
 
-/// What an issuer stores of one ticket.
+/// The records of one ticket at an issuer.
 #[derive(Clone, Default)]
 pub struct Stored {
     pub reservation: Vec<u8>,

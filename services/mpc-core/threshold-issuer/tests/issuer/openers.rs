@@ -79,7 +79,7 @@ fn openers_sign_their_own_key_with_their_own_identity() {
     assert_eq!(sign(&configured(2, &[1, 2]), 2), Some(OpenerError::Members));
 }
 
-/// Who opens does not issue: a share of one key is no share of the other, whatever its label says.
+/// A share of one key is no share of the other, under any label.
 #[test]
 fn an_openers_share_issues_nothing() {
     let key = DataKey::new(Secret::new([1; 32]));

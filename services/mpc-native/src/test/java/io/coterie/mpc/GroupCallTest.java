@@ -170,7 +170,7 @@ class GroupCallTest {
     assertFails(MpcException.Reason.SETUP_REFUSED, () -> group.verifier.call(approve));
   }
 
-  /** Whatever is altered: a refusal, or a code for the caller's own arguments. */
+  /** Each alteration leads to a refusal, or to a code for the caller's own arguments. */
   @Test
   void hostile_bytes_are_refused() {
     Random random = new Random(5);
