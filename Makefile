@@ -5,8 +5,8 @@ SHELL := /bin/bash
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: help bootstrap build test test-java test-rust test-rest demo drill bench bench-circuits bench-fairness \
-  bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images sign-images starts charts cluster-images \
-  cluster-test fmt clean
+  bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images image-layers sign-images starts charts \
+  cluster-images cluster-test fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -43,7 +43,9 @@ NPM := build/verifier build/signal-client
 
 build: build/classpath build/native/libsignal_jni.so $(NPM) bin/coterie bin/circuit ## compile everything
 
+# The state of the sources, for the signature of images: a commit, and each file that differs from it.
 build/classpath: $(SOURCES)
+	@{ git rev-parse HEAD && git status --porcelain; } >build/source 2>/dev/null || echo unknown >build/source
 	@$(STEP) build $(MAVEN) package -Dmaven.test.skip=true
 	@touch $@
 
@@ -125,9 +127,14 @@ bench-circuits: ## measure garbling and authenticated garbling against bare AES;
 	  cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- \
 	  $(or $(RUNS),5) $(if $(LONG),long)
 
-bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20
-	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p paillier-issuer --bench join -- $(RUNS)
-	@cargo bench --manifest-path services/mpc-core/Cargo.toml -p threshold-issuer --bench threshold -- $(RUNS)
+# Takes the place of the rows of this scheme, and leaves those that `make bench` has measured.
+bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20, LONG=1 for five tables of joins
+	@mkdir -p build/bench && touch build/bench/results.csv
+	@set -o pipefail; for bench in 'paillier-issuer --bench join' 'threshold-issuer --bench threshold'; do \
+	  cargo bench --manifest-path services/mpc-core/Cargo.toml -p $$bench -- $(RUNS) $(if $(LONG),long) || exit 1; \
+	done | tee build/bench/wbb.csv
+	@awk -F, '$$2 == "scheme" { if (!heads++) print; next } (FILENAME ~ /wbb/) == ($$2 == "wbb")' \
+	  build/bench/results.csv build/bench/wbb.csv >build/bench/merged.csv && mv build/bench/merged.csv build/bench/results.csv
 
 bench-fairness: build ## measure what a greedy requester costs another, in processes, beside the bar; DURATION=30
 	@$(JAVA) io.coterie.acceptance.bench.Fairness $(or $(DURATION),30)
@@ -177,14 +184,21 @@ fuzz: build/env.mk ## feed the core's decoders what libFuzzer chooses; TARGET=fr
 
 IMAGES = $(patsubst %,build/images/%.ref,messaging coordinator signer)
 CLUSTER_IMAGES = $(IMAGES) $(patsubst %,build/images/%.ref,envoy postgres)
-ifdef IMAGE_REGISTRY
+# Where only locked packages may be taken, those of an earlier build are looked at again.
+ifneq ($(IMAGE_REGISTRY)$(DEBIAN_LOCKED),)
 .PHONY: $(CLUSTER_IMAGES)
 endif
+# A package that is newer than the lock is named, whatever else of the output is shown.
+UNLOCKED = is not in \.ci/debian\.lock$$
 export IMAGE_REGISTRY
 
 images: build $(IMAGES) ## container images of the services in build/images, without a container engine, and their SBOMs
 	@STEP_SHOW='^# (tests|pass|fail) ' $(STEP) images-tests .ci/images
 	@cat $(IMAGES)
+
+image-layers: build/classpath build/native/libsignal_jni.so ## lay out the layers of SERVICE= for deploy/images/Dockerfile
+	@STEP_SHOW='$(UNLOCKED)' MAVEN='$(MAVEN)' $(STEP) image-layers \
+	  deploy/images/build --stage $(or $(SERVICE),$(error SERVICE= names messaging, coordinator or signer))
 
 sign-images: images ## sign what the images were built from, KEY=ed25519-private.pem; build/images/NAME.intoto.json
 	@node deploy/images/provenance.mjs sign $(or $(KEY),$(error KEY= names the private key)) messaging coordinator signer
@@ -200,13 +214,14 @@ RUNS_OF_START = $(or $(RUNS),5)
 cluster-images: build $(CLUSTER_IMAGES)
 
 # Together: one rehearsal records the class caches of all.
-$(IMAGES) &: build/classpath build/native/libsignal_jni.so $(addprefix deploy/images/,build pack config.json sbom.mjs)
-	@STEP_SHOW='^  ([a-z/.:0-9-]*coterie-|no class cache)' MAVEN='$(MAVEN)' \
+$(IMAGES) &: build/classpath build/native/libsignal_jni.so .ci/debian.lock \
+  $(addprefix deploy/images/,build pack config.json sbom.mjs)
+	@STEP_SHOW='^  ([a-z/.:0-9-]*coterie-|no class cache)|$(UNLOCKED)' MAVEN='$(MAVEN)' \
 	  $(STEP) images deploy/images/build messaging coordinator signer
 
 build/images/envoy.ref build/images/postgres.ref: build/images/%.ref: \
-  build/classpath deploy/images/build deploy/images/pack
-	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-' $(STEP) image-$* deploy/images/build $*
+  build/classpath .ci/debian.lock deploy/images/build deploy/images/pack
+	@STEP_SHOW='^  [a-z/.:0-9-]*coterie-|$(UNLOCKED)' $(STEP) image-$* deploy/images/build $*
 
 charts: build ## package the helm charts into build/charts
 	@$(STEP) charts .ci/charts

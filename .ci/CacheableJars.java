@@ -1,5 +1,4 @@
 import java.io.BufferedOutputStream;
-import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.File;
 import java.io.IOException;
@@ -14,114 +13,110 @@ import java.lang.classfile.MethodModel;
 import java.lang.classfile.MethodTransform;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalDateTime;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
 import java.util.jar.JarEntry;
 import java.util.jar.JarFile;
-import java.util.jar.Manifest;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
 /**
- * {@code CLASSPATH FOLDER}: prints the class path with copies, in the folder, of the jars that have classes which the
- * JVM puts into no cache. The JVM verifies classes of before Java 6 at every start by inference: a copy has the same
- * code with the stack maps of Java 8, so that verification is as strict, and done when the cache is made. It hashes
- * classes of signed jars at every start: a copy has no signature, as the build has compared the jar's hash with the
- * committed one.
+ * {@code CLASSPATH FOLDER}: prints the path of one jar, in the folder, with all that the jars of the class path have,
+ * the first of a name as on the class path. A start looks for providers in each jar that there is, and opens it for
+ * that. Every class of it can be in the JVM's cache, which holds none of before Java 6 and none of a signed jar. The
+ * JVM verifies the former at every start by inference: here they have the same code with the stack maps of Java 8, so
+ * that verification is as strict, and done when the cache is made. Signatures are left out, as the build has compared
+ * each jar's hash with the committed one.
  */
 final class CacheableJars {
   private static final int MAGIC_AND_VERSION = 8;
   private static final int FIRST_WITH_STACK_MAPS = ClassFile.JAVA_6_VERSION;
+  private static final String SERVICES = "META-INF/services/";
+  private static final String VERSIONS = "META-INF/versions/";
+  private static final String MANIFEST = "Manifest-Version: 1.0\r\nMulti-Release: true\r\n\r\n";
+  private static final LocalDateTime TIME = LocalDateTime.of(2026, 1, 1, 0, 0);
 
   public static void main(String[] args) throws IOException {
-    List<String> result = new ArrayList<>();
     List<URL> all = new ArrayList<>();
     String[] jars = args[0].split(File.pathSeparator);
     for (String jar : jars) {
       all.add(Path.of(jar).toUri().toURL());
     }
-    Path folder = Files.createDirectories(Path.of(args[1]));
-    try (URLClassLoader types = new URLClassLoader(all.toArray(URL[]::new), ClassLoader.getPlatformClassLoader())) {
+    Path merged = Files.createDirectories(Path.of(args[1])).resolve("coterie.jar");
+    try (URLClassLoader types = new URLClassLoader(all.toArray(URL[]::new), ClassLoader.getPlatformClassLoader());
+        OutputStream file = new BufferedOutputStream(Files.newOutputStream(merged));
+        ZipOutputStream out = new ZipOutputStream(file)) {
       ClassFile classFile =
           ClassFile.of(
               ClassFile.StackMapsOption.GENERATE_STACK_MAPS,
               ClassFile.ClassHierarchyResolverOption.of(
                   ClassHierarchyResolver.ofResourceParsing(types).orElse(ClassHierarchyResolver.defaultResolver())));
+      Map<String, ByteArrayOutputStream> services = new TreeMap<>();
+      Set<String> written = new HashSet<>(Set.of(JarFile.MANIFEST_NAME));
+      put(out, JarFile.MANIFEST_NAME, MANIFEST.getBytes(StandardCharsets.US_ASCII));
       for (String jar : jars) {
-        Path copy = folder.resolve(Path.of(jar).getFileName());
-        result.add(isSigned(jar) || hasOldClasses(jar) ? copy(classFile, jar, copy).toString() : jar);
+        merge(classFile, jar, out, written, services);
+      }
+      for (Map.Entry<String, ByteArrayOutputStream> service : services.entrySet()) {
+        put(out, service.getKey(), service.getValue().toByteArray());
       }
     }
-    System.out.println(String.join(File.pathSeparator, result));
+    System.out.println(merged);
   }
 
-  private static boolean isSigned(String jar) throws IOException {
-    try (JarFile file = new JarFile(jar, false)) {
-      return Collections.list(file.entries()).stream().anyMatch(entry -> isOfSignature(entry.getName()));
-    }
-  }
-
-  /** A file of the signature itself. The manifest has a hash of each class too, beside the attributes of the jar. */
-  private static boolean isOfSignature(String name) {
-    return name.matches("META-INF/[^/]+\\.(SF|RSA|DSA|EC)");
-  }
-
-  private static boolean hasOldClasses(String jar) throws IOException {
-    try (JarFile file = new JarFile(jar, false)) {
-      for (JarEntry entry : Collections.list(file.entries())) {
-        if (entry.getName().endsWith(".class")) {
-          try (InputStream content = file.getInputStream(entry)) {
-            if (isOld(content.readNBytes(MAGIC_AND_VERSION))) {
-              return true;
-            }
-          }
-        }
-      }
-    }
-    return false;
-  }
-
-  private static boolean isOld(byte[] head) {
-    return head.length >= MAGIC_AND_VERSION && ((head[6] & 0xff) << 8 | head[7] & 0xff) < FIRST_WITH_STACK_MAPS;
-  }
-
-  private static Path copy(ClassFile classFile, String jar, Path copy) throws IOException {
-    try (JarFile in = new JarFile(jar, false);
-        OutputStream file = new BufferedOutputStream(Files.newOutputStream(copy));
-        ZipOutputStream out = new ZipOutputStream(file)) {
+  private static void merge(
+      ClassFile classFile,
+      String jar,
+      ZipOutputStream out,
+      Set<String> written,
+      Map<String, ByteArrayOutputStream> services)
+      throws IOException {
+    try (JarFile in = new JarFile(jar, false)) {
       for (JarEntry entry : Collections.list(in.entries())) {
-        if (isOfSignature(entry.getName())) {
+        String name = entry.getName();
+        if (entry.isDirectory() || isOfSignature(name) || name.startsWith(VERSIONS) && !in.isMultiRelease()) {
           continue;
         }
         byte[] content;
         try (InputStream from = in.getInputStream(entry)) {
           content = from.readAllBytes();
         }
-        if (entry.getName().endsWith(".class") && isOld(content)) {
-          content = withStackMaps(classFile, classFile.parse(content));
+        if (name.startsWith(SERVICES)) {
+          ByteArrayOutputStream providers = services.computeIfAbsent(name, _ -> new ByteArrayOutputStream());
+          providers.writeBytes(content);
+          providers.write('\n');
+        } else if (written.add(name)) {
+          boolean old = name.endsWith(".class") && isOld(content);
+          put(out, name, old ? withStackMaps(classFile, classFile.parse(content)) : content);
         }
-        if (entry.getName().equals(JarFile.MANIFEST_NAME)) {
-          content = withoutHashes(content);
-        }
-        ZipEntry to = new ZipEntry(entry.getName());
-        to.setTime(entry.getTime());
-        out.putNextEntry(to);
-        out.write(content);
-        out.closeEntry();
       }
     }
-    return copy;
   }
 
-  private static byte[] withoutHashes(byte[] manifest) throws IOException {
-    Manifest attributes = new Manifest(new ByteArrayInputStream(manifest));
-    attributes.getEntries().clear();
-    ByteArrayOutputStream written = new ByteArrayOutputStream();
-    attributes.write(written);
-    return written.toByteArray();
+  private static void put(ZipOutputStream out, String name, byte[] content) throws IOException {
+    ZipEntry entry = new ZipEntry(name);
+    entry.setTimeLocal(TIME);
+    out.putNextEntry(entry);
+    out.write(content);
+    out.closeEntry();
+  }
+
+  /** A file of the signature itself. */
+  private static boolean isOfSignature(String name) {
+    return name.matches("META-INF/[^/]+\\.(SF|RSA|DSA|EC)");
+  }
+
+  private static boolean isOld(byte[] head) {
+    return head.length >= MAGIC_AND_VERSION && ((head[6] & 0xff) << 8 | head[7] & 0xff) < FIRST_WITH_STACK_MAPS;
   }
 
   private static byte[] withStackMaps(ClassFile classFile, ClassModel old) {

@@ -5,10 +5,11 @@
 //
 // The statement names the file and the image inside it (by the digest that registries give it and charts can pin), the
 // commit, and the lists that fix every dependency. It has no time: the same commit and image give the same statement. A
-// build of files that no commit has is not signed.
+// build of files that no commit has is not signed, nor an image that was built of another commit: NAME.source beside it
+// says of which, as the build left it.
 import { execFileSync } from "node:child_process";
 import { createHash, createPrivateKey, createPublicKey, sign, verify } from "node:crypto";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -17,8 +18,15 @@ const STATEMENT = "https://in-toto.io/Statement/v1";
 const PREDICATE = "https://slsa.dev/provenance/v1";
 const BUILD_TYPE = "https://github.com/coterie/coterie/deploy/images/build";
 const SOURCE = "git+https://github.com/coterie/coterie";
-/** Each fixes versions and hashes of what it lists. */
-export const LOCKS = [".ci/debian.lock", "pom.xml", "services/mpc-core/Cargo.lock", "services/mpc-core/rust-toolchain.toml"];
+/** Together they fix versions and hashes of all that images are made of; those of pom.xml are in the checksums. */
+export const LOCKS = [
+  ".ci/debian.lock",
+  ".mvn/checksums/checksums.sha256",
+  "deploy/envoy/requirements.txt",
+  "pom.xml",
+  "services/mpc-core/Cargo.lock",
+  "services/mpc-core/rust-toolchain.toml",
+];
 
 const sha256 = (bytes) => createHash("sha256").update(bytes).digest("hex");
 
@@ -46,7 +54,7 @@ function imageOf(archive) {
 }
 
 /**
- * @param {string} archive the file of the image
+ * @param {string} archive the file of the image, with the record of its sources beside it
  * @param {string} root folder of the sources, a git repository without changes
  * @returns {object} the in-toto statement
  */
@@ -56,6 +64,12 @@ export function statementOf(archive, root) {
     throw new Error("the sources differ from the commit: commit them, build the images again, and sign those");
   }
   const commit = git("rev-parse", "HEAD");
+  const record = archive.replace(/\.tar$/, ".source");
+  const [of, ...changed] = existsSync(record) ? readFileSync(record, "utf8").trim().split("\n") : [""];
+  if (of !== commit || changed.length > 0) {
+    const other = changed.length > 0 ? `${of} with changes` : of || "sources that were not recorded";
+    throw new Error(`${archive} was built of ${other} and not of ${commit}: make clean, and build the images again`);
+  }
   const image = imageOf(archive);
   return {
     _type: STATEMENT,

@@ -78,7 +78,11 @@ test(
       one(rendered, "NetworkPolicy")
         .spec.ingress.at(-1)
         .from.map((each) => each.ipBlock.cidr);
-    assert.deepEqual(from(objects), ["198.51.100.1/32", "10.0.0.0/16"]);
+    assert.deepEqual(from(objects), ["198.51.100.1/32", "203.0.113.0/24", "10.0.0.0/16"]);
+    // The addresses that parties are let out to stay those of the load balancer.
+    const addresses = service.metadata.annotations["service.beta.kubernetes.io/aws-load-balancer-eip-allocations"];
+    const zones = outputs("control-plane/feeds_the_charts").messaging_cidrs;
+    assert.equal(addresses.split(",").length, zones.length);
     const open = render("edge", parse(outputs("control-plane/everybody_may_connect_if_nobody_is_named").edge_values));
     assert.deepEqual(from(open), ["0.0.0.0/0"]);
   },

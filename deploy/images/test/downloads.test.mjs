@@ -44,6 +44,17 @@ test("Debian's packages are taken by version and hash", () => {
     // The archive went on: named, and refused where a build must be the same.
     assert.match(download(`a 1.0-0 all ${hash}\n`).stderr, /a 1\.0-1 is not in/);
     assert.notEqual(download(`a 1.0-0 all ${hash}\n`, { DEBIAN_LOCKED: "1" }).status, 0);
+    // One that lies there already is looked at as if it had just come: with its hash it stays, else it is fetched anew.
+    download(`a 1.0-1 all ${hash}\n`);
+    writeFileSync(join(folder, "bin/apt-get"), "#!/bin/sh\necho asked >&2; exit 1\n", { mode: 0o755 });
+    assert.equal(download(`a 1.0-1 all ${hash}\n`).status, 0);
+    for (const lock of [`a 1.0-1 all ${"0".repeat(64)}\n`, `a 1.0-0 all ${hash}\n`]) {
+      writeFileSync(join(folder, "out/a_1.0-1_all.deb"), readFileSync(join(folder, "a_1.0-1_all.deb")));
+      const old = download(lock);
+      assert.notEqual(old.status, 0);
+      assert.match(old.stderr, /asked/);
+      assert.equal(old.kept, false);
+    }
     // Each download of the images and the tests has a line.
     const locked = readFileSync(join(root, ".ci/debian.lock"), "utf8")
       .split("\n")
@@ -67,6 +78,90 @@ test("Debian's packages are taken by version and hash", () => {
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+test("images tell of a package that the lock does not have, and take one from an earlier build by the lock too", () => {
+  const script = readFileSync(join(root, "deploy/images/build"), "utf8");
+  const [takes] = /^debian\(\) \{.*?^\}$/ms.exec(script);
+  const folder = mkdtempSync(join(tmpdir(), "images-"));
+  try {
+    mkdirSync(join(folder, ".ci"));
+    mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
+    writeFileSync(
+      join(folder, "package/DEBIAN/control"),
+      "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n",
+    );
+    execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
+    mkdirSync(join(folder, "bin"));
+    writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
+    copyFileSync(join(root, ".ci/debian-download"), join(folder, ".ci/debian-download"));
+    writeFileSync(join(folder, ".ci/debian.lock"), "");
+    const take = (more) =>
+      spawnSync("bash", ["-c", `set -euo pipefail; need() { :; }; images=$PWD\n${takes}\ndebian out a`], {
+        cwd: folder,
+        env: { ...process.env, ...more, PATH: `${folder}/bin:${process.env.PATH}` },
+        encoding: "utf8",
+      });
+    for (let build = 0; build < 2; build++) {
+      const told = take({});
+      assert.equal(told.status, 0, told.stderr);
+      assert.match(told.stderr, /a 1\.0-1 is not in \.ci\/debian\.lock/);
+    }
+    assert.notEqual(take({ DEBIAN_LOCKED: "1" }).status, 0);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  // The base of an earlier build counts only for the same lock, and make shows what its log would hide.
+  assert.match(script, /^ {2}stamp="\$\{packages\[\*\]\} \$\(locked\)"$/m);
+  const makefile = readFileSync(join(root, "Makefile"), "utf8");
+  assert.match(makefile, /^UNLOCKED = is not in \\\.ci\/debian\\\.lock\$\$$/m);
+  for (const [, shown] of makefile.matchAll(/STEP_SHOW='([^']*)'[^@]*?deploy\/images\/build/g))
+    assert.match(shown, /\$\(UNLOCKED\)$/);
+});
+
+test("Go's modules are taken by hash, whatever a proxy or a checksum database says", () => {
+  for (const [name, module] of [
+    ["helm", "helm.sh/helm/v4"],
+    ["k6", "go.k6.io/k6"],
+  ]) {
+    const required = readFileSync(join(root, ".ci/go", name, "go.mod"), "utf8");
+    assert.doesNotMatch(required, /^replace/m);
+    const version = new RegExp(`^\\t${module} (v\\S+)`, "m").exec(required)[1];
+    const hashes = readFileSync(join(root, ".ci/go", name, "go.sum"), "utf8").trim().split("\n");
+    for (const line of hashes) assert.match(line, /^\S+ v\S+ h1:[A-Za-z0-9+/]{43}=$/);
+    assert.ok(hashes.some((line) => line.startsWith(`${module} ${version} h1:`)));
+    const script = readFileSync(join(root, ".ci", name), "utf8");
+    assert.match(script, new RegExp(`^.*\\.ci/go-build ${name} ${module}`, "m"));
+  }
+  // A caller's settings count for nothing.
+  const folder = mkdtempSync(join(tmpdir(), "go-"));
+  try {
+    for (const part of [".ci/go/tool", "bin"]) mkdirSync(join(folder, part), { recursive: true });
+    copyFileSync(join(root, ".ci/go-build"), join(folder, ".ci/go-build"));
+    writeFileSync(join(folder, "bin/go"), '#!/bin/sh\necho "$GOFLAGS $*" >"$GO_SAID"\n', { mode: 0o755 });
+    const said = join(folder, "said");
+    const env = { ...process.env, GO_SAID: said, GOFLAGS: "-mod=mod", PATH: `${folder}/bin:${process.env.PATH}` };
+    spawnSync(join(folder, ".ci/go-build"), ["tool", "example.org/tool", "out"], { env, encoding: "utf8" });
+    assert.match(readFileSync(said, "utf8"), /^-mod=readonly build -C \.ci\/go\/tool /);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+  for (const script of readdirSync(join(root, ".ci"), { withFileTypes: true }).filter((entry) => entry.isFile()))
+    assert.doesNotMatch(readFileSync(join(root, ".ci", script.name), "utf8"), /\bgo (install|run)\b/, script.name);
+});
+
+test("no image is built by a Maven without hashes", () => {
+  const script = readFileSync(join(root, "deploy/images/build"), "utf8");
+  const [, run] = /\|\| (\S+\$?\{MAVEN[^}]*\}) /.exec(script);
+  assert.notEqual(spawnSync("bash", ["-c", `unset MAVEN; : ${run}`], { encoding: "utf8" }).status, 0);
+  const dockerfile = readFileSync(join(root, "deploy/images/Dockerfile"), "utf8");
+  const commands = dockerfile.split("\n").filter((line) => /^RUN /.test(line) && !/command -v/.test(line));
+  for (const line of commands) assert.doesNotMatch(line, /\bmvn\b|deploy\/images\/build/);
+  assert.match(dockerfile, /^RUN make image-layers "SERVICE=\$SERVICE"$/m);
+  assert.match(
+    readFileSync(join(root, "Makefile"), "utf8"),
+    /^image-layers: .*\n\t.*MAVEN='\$\(MAVEN\)'.*\\\n\t +deploy\/images\/build --stage /m,
+  );
 });
 
 test("wheels are taken by hash", () => {

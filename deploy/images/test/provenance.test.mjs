@@ -47,6 +47,7 @@ function image(name, content) {
   writeFileSync(config, readFileSync(path.join(images, "config.json")));
   const archive = path.join(folder, `${name}.tar`);
   execFileSync(path.join(images, "pack"), ["localhost/test", archive, config, layer]);
+  writeFileSync(path.join(folder, `${name}.source`), `${git("rev-parse", "HEAD")}\n`);
   return archive;
 }
 
@@ -71,6 +72,32 @@ test("a statement has nothing that another build of the same commit and image co
     "externalParameters",
     "resolvedDependencies",
   ]);
+});
+
+test("an image is signed as one of the commit that it was built of, and of no other", () => {
+  const old = image("old", "old program");
+  const record = path.join(folder, "old.source");
+  const head = git("rev-parse", "HEAD");
+  assert.equal(statementOf(old, sources).predicate.buildDefinition.resolvedDependencies[0].digest.gitCommit, head);
+  for (const [source, why] of [
+    [`${"0".repeat(40)}\n`, /was built of 0{40} and not of/],
+    // A source that was deleted and not committed makes nothing newer.
+    [`${head}\n D services/Deleted.java\n`, /with changes/],
+    ["unknown\n", /built of unknown/],
+    ["", /not recorded/],
+  ]) {
+    writeFileSync(record, source);
+    assert.throws(() => statementOf(old, sources), why);
+  }
+  rmSync(record);
+  assert.throws(() => statementOf(old, sources), /not recorded/);
+});
+
+test("the lists that fix what an image is made of are named", () => {
+  for (const list of [".ci/debian.lock", ".mvn/checksums/checksums.sha256", "services/mpc-core/Cargo.lock"]) {
+    assert.ok(LOCKS.includes(list), list);
+  }
+  for (const list of LOCKS) assert.ok(existsSync(path.join(images, "../..", list)), list);
 });
 
 const otherStatement = () => {
@@ -99,6 +126,7 @@ test("a key of another kind is refused", () => {
 test("the command signs what was built and verifies it, and signs no sources that differ from the commit", () => {
   mkdirSync(path.join(sources, "build/images"), { recursive: true });
   cpSync(archive, path.join(sources, "build/images/signer.tar"));
+  cpSync(archive.replace(/tar$/, "source"), path.join(sources, "build/images/signer.source"));
   writeFileSync(path.join(folder, "key.pem"), key.private);
   writeFileSync(path.join(folder, "public.pem"), key.public);
   const run = (...command) =>

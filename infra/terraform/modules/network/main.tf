@@ -50,6 +50,14 @@ resource "aws_eip" "nat" {
   tags     = { Name = "${var.name}-nat-${each.key}" }
 }
 
+# The way in: the edge's load balancer keeps these addresses when its Service is made anew, since parties are let out to
+# them alone.
+resource "aws_eip" "edge" {
+  for_each = var.public ? local.zones : {}
+  domain   = "vpc"
+  tags     = { Name = "${var.name}-edge-${each.key}" }
+}
+
 resource "aws_nat_gateway" "this" {
   for_each      = local.zones
   allocation_id = aws_eip.nat[each.key].id

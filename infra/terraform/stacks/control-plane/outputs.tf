@@ -33,6 +33,8 @@ output "edge_values" {
           "service.beta.kubernetes.io/aws-load-balancer-scheme"                  = "internet-facing"
           "service.beta.kubernetes.io/aws-load-balancer-nlb-target-type"         = "ip"
           "service.beta.kubernetes.io/aws-load-balancer-target-group-attributes" = "preserve_client_ip.enabled=true"
+          "service.beta.kubernetes.io/aws-load-balancer-eip-allocations"         = join(",", module.network.way_in_allocations)
+          "service.beta.kubernetes.io/aws-load-balancer-subnets"                 = join(",", module.network.public_subnets)
         }
       }
     },
@@ -47,6 +49,11 @@ output "edge_values" {
 output "messaging_url" {
   description = "The parties' messaging_url: the edge's port for parties."
   value       = "https://${var.host}:8444"
+}
+
+output "messaging_cidrs" {
+  description = "The parties' messaging_cidrs: the addresses of the edge's load balancer, for the DNS name in host too."
+  value       = module.network.way_in
 }
 
 output "cluster" {

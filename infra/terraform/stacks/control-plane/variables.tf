@@ -81,10 +81,14 @@ variable "party_cidrs" {
   description = "The way_out of each party's stack. If this and client_cidrs are empty, everybody may connect."
   type        = list(string)
   default     = []
+  validation {
+    condition     = (length(var.party_cidrs) == 0) == (length(var.client_cidrs) == 0)
+    error_message = "The edge has one list: name party_cidrs and client_cidrs or neither, since one alone shuts the others out; 0.0.0.0/0 stands for everybody."
+  }
 }
 
 variable "client_cidrs" {
-  description = "Where wallet backends come from."
+  description = "Where wallet backends come from; needed with party_cidrs, which alone would shut them out."
   type        = list(string)
   default     = []
 }

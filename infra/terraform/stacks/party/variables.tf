@@ -70,7 +70,7 @@ variable "messaging_url" {
 }
 
 variable "messaging_cidrs" {
-  description = "Where messaging's edge is, for the network policy."
+  description = "Where messaging's edge is, for the network policy: the output messaging_cidrs of the control plane."
   type        = list(string)
 }
 

@@ -24,6 +24,7 @@
 mod common;
 #[path = "../../protocols/tests/ecdsa_common/mod.rs"]
 mod ecdsa_common;
+mod groups;
 #[allow(dead_code, reason = "the part that is about whole sessions")]
 #[path = "../../protocols/tests/frost/harness.rs"]
 mod harness;
@@ -36,12 +37,15 @@ use std::time::Instant;
 
 use primitives::declassify::memcheck;
 
-/// Leaks that must be seen: a branch and an address that depend on a secret. A checker that reports nothing here checks
-/// nothing.
-const LEAKS: [(&str, fn()); 2] =
-    [("a_branch_is_seen", operations::branch), ("an_address_is_seen", operations::address)];
+/// Leaks that must be seen: a branch and an address that depend on a secret, and both in a function for public values.
+/// A checker that reports nothing here checks nothing.
+const LEAKS: [(&str, fn()); 3] = [
+    ("a_branch_is_seen", operations::branch),
+    ("an_address_is_seen", operations::address),
+    ("a_multiple_in_variable_time_is_seen", groups::variable_time),
+];
 
-const CLEAN: [(&str, fn()); 14] = [
+const CLEAN: [(&str, fn()); 23] = [
     ("scalars_of_secp256k1", operations::secp256k1),
     ("scalars_and_points_of_bls12_381", operations::bls12_381),
     ("evidence_keys", operations::evidence),
@@ -56,6 +60,15 @@ const CLEAN: [(&str, fn()); 14] = [
     ("bip340_presigned_signing", sessions::presigned_frost::<protocols::frost::Bip340>),
     ("ecdsa_signing", sessions::ecdsa),
     ("ecdsa_presigned_signing", sessions::presigned_ecdsa),
+    ("group_applicant", groups::applicant),
+    ("group_approval", groups::approval),
+    ("group_opening_share", groups::opening),
+    ("group_multiplication", groups::multiplication),
+    ("group_reservation", groups::reservation),
+    ("group_publication", groups::publication),
+    ("group_join_of_issuer", groups::join_of_issuer),
+    ("group_join_of_member", groups::join_of_member),
+    ("group_powers_modulo_a_square", groups::powers),
 ];
 
 fn main() -> ExitCode {

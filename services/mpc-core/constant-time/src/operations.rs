@@ -75,7 +75,7 @@ pub fn base_transfers() {
 }
 
 /// The states that go with each other, through their stored form.
-static STATES: LazyLock<(SenderState, ReceiverState)> = LazyLock::new(|| {
+pub static STATES: LazyLock<(SenderState, ReceiverState)> = LazyLock::new(|| {
     let (first, second) = set_up();
     let reload = |state: &PairState| {
         let bytes: [u8; PAIR_STATE_BYTES] = state.to_bytes().as_slice().try_into().unwrap();

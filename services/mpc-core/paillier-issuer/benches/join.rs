@@ -3,8 +3,9 @@
 //!
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
 //! `build/bench/results.csv`. Mode is the length of the moduli; `ratio` is the median over that of the floor in the
-//! same run: one multiplication in G1 by blst for approvals, one power modulo n^2 by libcrypto for joins. One
-//! argument: the number of runs, 20 by default. Times are processor time.
+//! same run: one multiplication in G1 by blst for approvals, one power modulo n^2 by libcrypto for joins. Scenario
+//! `members-50` is a row of the paper's table: the joins of so many members, one after another. Arguments: the number
+//! of runs, 20 by default; `long` for five set-ups and five tables instead of one. Times are processor time.
 
 #![allow(
     missing_docs,
@@ -35,6 +36,8 @@ use rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 
 const DEFAULT_RUNS: usize = 20;
+/// Rows of the paper's table.
+const MEMBERS: [usize; 3] = [1, 50, 100];
 
 /// Processor time of this thread, so that other work on the machine disturbs a measurement as little as possible.
 fn processor_time() -> Duration {
@@ -44,39 +47,71 @@ fn processor_time() -> Duration {
 
 /// Milliseconds of each run, by name.
 struct Row {
+    scenario: String,
     mode: String,
     phase: &'static str,
     times_ms: Vec<f64>,
 }
 
 impl Row {
+    fn of(mode: &str, phase: &'static str, times_ms: Vec<f64>) -> Self {
+        Row { scenario: "core".to_owned(), mode: mode.to_owned(), phase, times_ms }
+    }
+
     fn print(mut self, floor: f64) -> f64 {
         self.times_ms.sort_by(f64::total_cmp);
         let at = |share: usize| self.times_ms[(self.times_ms.len() - 1) * share / 100];
         let (median, p95, runs) = (at(50), at(95), self.times_ms.len());
-        let Row { mode, phase, .. } = self;
-        println!("core,wbb,1,1,{mode},{phase},time,ms,{median:.3},{p95:.3},{runs}");
+        let Row { scenario, mode, phase, .. } = self;
+        println!("{scenario},wbb,1,1,{mode},{phase},time,ms,{median:.3},{p95:.3},{runs}");
         if floor > 0.0 {
-            println!("core,wbb,1,1,{mode},{phase},ratio,floors,{:.2},,{runs}", median / floor);
+            let (median, p95) = (median / floor, p95 / floor);
+            println!("{scenario},wbb,1,1,{mode},{phase},ratio,floors,{median:.2},{p95:.2},{runs}");
         }
         median
     }
 }
 
+fn print_bytes(mode: &str, phase: &str, bytes: usize) {
+    println!("core,wbb,1,1,{mode},{phase},bytes_sent,B,{bytes},{bytes},1");
+}
+
+/// The joins of as many members as the largest table has, in each repetition after one that warms up: a row for one
+/// join, and those of the table.
+fn print_joins<const SIDES: usize>(
+    (mode, phases): (&str, [&'static str; SIDES]),
+    repetitions: usize,
+    floor: f64,
+    mut join: impl FnMut() -> [f64; SIDES],
+) {
+    join();
+    let most = MEMBERS.into_iter().max().unwrap();
+    let joins: Vec<[f64; SIDES]> = (0..repetitions * most).map(|_| join()).collect();
+    for (side, phase) in phases.into_iter().enumerate() {
+        Row::of(mode, phase, joins.iter().map(|times| times[side]).collect()).print(floor);
+        for members in MEMBERS {
+            let of_all = |joins: &[[f64; SIDES]]| joins[..members].iter().map(|times| times[side]).sum();
+            let times_ms = joins.chunks(most).map(of_all).collect();
+            Row { scenario: format!("members-{members}"), ..Row::of(mode, phase, times_ms) }.print(0.0);
+        }
+    }
+}
+
+/// Milliseconds of `what`.
+fn timed<T>(what: impl FnOnce() -> T) -> f64 {
+    let start = processor_time();
+    std::hint::black_box(what());
+    (processor_time() - start).as_secs_f64() * 1e3
+}
+
 fn measure<T>(mode: &str, phase: &'static str, runs: usize, floor: f64, mut what: impl FnMut() -> T) -> f64 {
     what();
-    let times_ms = (0..runs)
-        .map(|_| {
-            let start = processor_time();
-            std::hint::black_box(what());
-            (processor_time() - start).as_secs_f64() * 1e3
-        })
-        .collect();
-    Row { mode: mode.to_owned(), phase, times_ms }.print(floor)
+    Row::of(mode, phase, (0..runs).map(|_| timed(&mut what)).collect()).print(floor)
 }
 
 fn main() {
     let runs = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(DEFAULT_RUNS);
+    let repetitions = if std::env::args().any(|text| text == "long") { 5 } else { 1 };
     let mut rng = ChaCha20Rng::seed_from_u64(rand_seed());
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
     let custody = Custody::new(1, 1, &mut rng).unwrap();
@@ -84,7 +119,7 @@ fn main() {
     let (issuing_key, group) = (Arc::new(issuing_key), Arc::new(group));
     approvals(&issuing_key, &group, &custody, runs, &mut rng);
     for bits in [ModulusBits::STANDARD, ModulusBits::PAPER] {
-        joins(&issuing_key, &group, bits, runs, &mut rng);
+        joins(&issuing_key, &group, bits, (runs, repetitions), &mut rng);
     }
 }
 
@@ -115,26 +150,27 @@ fn approvals(key: &IssuingKey, group: &GroupPublic, custody: &Custody, runs: usi
     measure("g1", "open", runs, floor, || {
         OpeningShare::new(group, &request, &approval, auditor, &share, rng).unwrap()
     });
-    println!("core,wbb,1,1,g1,sign,bytes_sent,B,{},,1", group_signatures::APPROVAL_BYTES);
+    print_bytes("g1", "sign", group_signatures::APPROVAL_BYTES);
 }
 
 fn joins(
     key: &Arc<IssuingKey>,
     group: &Arc<GroupPublic>,
     bits: ModulusBits,
-    runs: usize,
+    (runs, repetitions): (usize, usize),
     rng: &mut ChaCha20Rng,
 ) {
     let mode = bits.get().to_string();
     let mut setups = Vec::new();
     let mut labels = ["manager", "member"].into_iter().cycle();
-    // A search for primes: its time varies, so few runs are taken as they come.
-    measure(&mode, "setup", 1, 0.0, || {
+    // A search for primes: its time varies, and few runs are taken as they come.
+    let set_up = |_| timed(|| unproven::set_up(bits, rng).unwrap());
+    Row::of(&mode, "setup_unproven", (0..repetitions).map(set_up).collect()).print(0.0);
+    measure(&mode, "setup", repetitions, 0.0, || {
         let label = labels.next().unwrap();
         setups.push(SecretParameters::generate(bits, label.as_bytes(), rng).unwrap());
     });
-    let member = Arc::new(setups.pop().unwrap());
-    let manager = Arc::new(setups.pop().unwrap());
+    let (manager, member) = (Arc::new(setups.remove(0)), Arc::new(setups.remove(0)));
     let check = |bytes: &[u8], label: &str| Parameters::check(bytes, bits, label.as_bytes()).unwrap();
     measure(&mode, "check_setup", 2, 0.0, || check(manager.proven(), "manager"));
     let manager_public = Arc::new(check(manager.proven(), "manager"));
@@ -143,12 +179,13 @@ fn joins(
     let proof = proof.encode(manager.public(), &member_public).unwrap();
     measure(&mode, "prove_factors", 2, 0.0, || FactorProof::prove(&manager, &member_public, rng).unwrap());
     let issuer = Arc::new(Issuer::check(Arc::clone(&manager_public), &proof, &member).unwrap());
-    println!("core,wbb,1,1,{mode},setup,bytes_sent,B,{},,1", manager.proven().len());
+    print_bytes(&mode, "setup", manager.proven().len());
 
     let floor = measure(&mode, "floor", runs, 0.0, || unproven::power(&manager_public, rng).unwrap());
+    measure(&mode, "nth_power", runs, floor, || unproven::prepare(&manager_public, rng).unwrap());
     let secret = Secret::new(Scalar::random(rng));
-    let mut sides = [const { Vec::new() }; 3];
-    for run in 0..=runs {
+    let names = ["join_unproven_manager", "join_unproven_member", "join_unproven_member_prepared"];
+    print_joins((&mode, names), repetitions, floor, || {
         let start = processor_time();
         let encrypted = unproven::encrypt(key, &manager, rng).unwrap();
         let encrypting = processor_time() - start;
@@ -166,33 +203,19 @@ fn joins(
         let credential = masked.times_secret(&factor);
         complete(group, Secret::new(secret.expose().copy()), credential).unwrap();
         let finishing = processor_time() - start;
-        if run > 0 {
-            let times = [encrypting + answering, preparing + combining + finishing, combining + finishing];
-            for (side, time) in sides.iter_mut().zip(times) {
-                side.push(time.as_secs_f64() * 1e3);
-            }
-        }
-    }
-    let names = ["join_unproven_manager", "join_unproven_member", "join_unproven_member_prepared"];
-    for (phase, times_ms) in names.into_iter().zip(sides) {
-        Row { mode: mode.clone(), phase, times_ms }.print(floor);
-    }
+        [encrypting + answering, preparing + combining + finishing, combining + finishing]
+            .map(|time| time.as_secs_f64() * 1e3)
+    });
 
     let pair = Pair { key, group, manager, member, manager_public, member_public, issuer };
-    let mut sides = [const { Vec::new() }; 2];
-    let mut sent = [0; 2];
-    for run in 0..=runs {
+    let (names, mut sent) = (["join_manager", "join_member"], [0; 2]);
+    print_joins((&mode, names), repetitions, floor, || {
         let (times, bytes) = pair.join(rng);
         sent = bytes;
-        if run > 0 {
-            for (side, time) in sides.iter_mut().zip(times) {
-                side.push(time);
-            }
-        }
-    }
-    for ((phase, times_ms), bytes) in ["join_manager", "join_member"].into_iter().zip(sides).zip(sent) {
-        Row { mode: mode.clone(), phase, times_ms }.print(floor);
-        println!("core,wbb,1,1,{mode},{phase},bytes_sent,B,{bytes},,1");
+        times
+    });
+    for (phase, bytes) in names.into_iter().zip(sent) {
+        print_bytes(&mode, phase, bytes);
     }
 }
 

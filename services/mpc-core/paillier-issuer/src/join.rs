@@ -30,7 +30,7 @@ use crate::number::{Calc, Failure, Number};
 use crate::pair::Issuer;
 use crate::proofs::{
     CombinationProof, CombinationStatement, CombinationWitness, KeyProof, KeyStatement, KeyWitness,
-    MULTIPLE_BITS, combine_with, read_below,
+    MULTIPLE_BITS, SCALAR_BITS, combine_with, read_below,
 };
 use crate::setup::{ModulusBits, Parameters, SecretParameters, SetUpError};
 use crate::tags;
@@ -354,7 +354,7 @@ fn blind(
     let secret = Number::from_scalar(input.secret.expose())?;
     let summand = x.times(&secret)?.plus(&multiple.times(&Number::group_order()?)?)?;
     let randomness = theirs.modulus.random_unit(rng)?;
-    let combined = combine_with(theirs, encrypted_key, &x, &summand, &randomness)?;
+    let combined = combine_with(theirs, (encrypted_key, SCALAR_BITS), &x, &summand, &randomness)?;
     let statement = CombinationStatement {
         verifier: theirs,
         received: encrypted_key,

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod halves;
 pub mod join;
 mod modulus;
 mod number;
@@ -15,6 +16,8 @@ mod proofs;
 pub mod setup;
 pub mod tags;
 
+#[cfg(feature = "forge")]
+pub use halves::forge;
 pub use join::{Join, JoinInput, JoinOutput, JoinTerms, ManagerInput, MemberInput};
 pub use number::Failure;
 pub use pair::{FactorProof, Issuer};

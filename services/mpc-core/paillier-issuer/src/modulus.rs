@@ -3,21 +3,24 @@
 
 use rand_core::CryptoRng;
 
+use crate::halves::Halves;
 use crate::number::{Calc, Failure, Number};
 
 /// An odd modulus n, and n^2.
 pub(crate) struct Modulus {
     pub(crate) n: Number,
     pub(crate) square: Number,
+    /// Powers modulo n^2.
+    pub(crate) halves: Halves,
     /// Bytes of a number below n; one below n^2 has twice as many.
     pub(crate) bytes: usize,
 }
 
 impl Modulus {
     pub(crate) fn new(n: Number) -> Calc<Self> {
-        let square = n.times(&n)?;
+        let (square, halves) = (n.times(&n)?, Halves::new(&n)?);
         let bytes = n.bits().div_ceil(8);
-        Ok(Self { n, square, bytes })
+        Ok(Self { n, square, halves, bytes })
     }
 
     pub(crate) fn bits(&self) -> usize {
@@ -27,6 +30,11 @@ impl Modulus {
     /// (1 + n)^m = 1 + m n modulo n^2.
     pub(crate) fn embed(&self, m: &Number) -> Calc<Number> {
         m.modulo(&self.n)?.times(&self.n)?.plus_one()
+    }
+
+    /// base^n modulo n^2. The base may be secret.
+    pub(crate) fn nth_power(&self, base: &Number) -> Calc<Number> {
+        self.halves.power_public(base, &self.n)
     }
 
     /// Uniform among the numbers that have an inverse, but for a chance below 2^-128.

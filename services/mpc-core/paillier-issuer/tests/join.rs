@@ -18,9 +18,10 @@ use engine::{
 };
 use group_signatures::forge::{Custody, Records, attempt};
 use group_signatures::{
-    Applicant, Application, Attempt, Candidate, GroupPublic, Invitation, IssuingKey, MemberKey, RegistrarKey,
-    Ticket,
+    Applicant, Application, Attempt, Candidate, Decision, GroupPublic, Invitation, IssuingKey, MemberKey,
+    RegistrarKey, Request, Ticket,
 };
+use openssl::bn::BigNum;
 use paillier_issuer::setup::forge::{SHORT, from_factors};
 use paillier_issuer::{
     FactorProof, Issuer, Join, JoinInput, JoinOutput, JoinTerms, ManagerInput, MemberInput, Parameters,
@@ -226,6 +227,13 @@ fn two_joins_of_one_ticket_show_nothing_alike_and_give_one_signature() {
         keys.push(key_of(&mut join(&secret, session, faults)).unwrap());
     }
     assert_eq!(keys[0].credential(), keys[1].credential());
+    // The member that has two keys, as one whose first join's answer came late, has one tag.
+    let request = Request { digest: [8; 32], decision: Decision::Approve };
+    let tags = [4, 5].map(|seed| {
+        let key = keys.pop().unwrap();
+        key.approve(&pair().group, &request, &mut rng(seed)).unwrap().verify(&pair().group, &request)
+    });
+    assert!(tags[0].is_ok() && tags[0] == tags[1]);
     assert_eq!(bodies.len(), 6);
     for (first, second) in bodies[..3].iter().zip(&bodies[3..]) {
         assert_ne!(first, second);
@@ -372,12 +380,35 @@ fn malformed_messages_and_a_wrong_answer_are_refused() {
             cause: AbortCause::InvalidPoint,
         },
         Row { name: "no point", round: 3, change: |b| b.fill(0xff), cause: AbortCause::InvalidPoint },
+        Row {
+            name: "small order",
+            round: 3,
+            change: |b| b.copy_from_slice(&small_order()),
+            cause: AbortCause::InvalidPoint,
+        },
+        Row {
+            name: "masked point of small order",
+            round: 1,
+            change: |b| b[SIZE + 5 * N..SIZE + 5 * N + POINT].copy_from_slice(&small_order()),
+            cause: AbortCause::MalformedBody,
+        },
+        Row {
+            name: "masked point of small order",
+            round: 2,
+            change: |b| b[SIZE + 6 * N..SIZE + 6 * N + POINT].copy_from_slice(&small_order()),
+            cause: AbortCause::MalformedBody,
+        },
     ];
     for (number, row) in (20u8..).zip(rows) {
         let culprit = party(if row.round == 2 { MEMBER } else { MANAGER });
         let said = altered(row.round, number, row.change);
         assert_eq!(said, (row.cause, vec![culprit]), "round {}: {}", row.round, row.name);
     }
+}
+
+/// A point of order 11, compressed.
+fn small_order() -> Vec<u8> {
+    hex("99b3e2c8c6bbf59d3c326b531fc1e639d29200c28624ac604f251a12908c9b7f735318617f625954cc71cdf03229b1ef")
 }
 
 /// Messages of one session mean nothing in another: the body fits, and the proof is bound to the session.
@@ -499,6 +530,56 @@ fn parameters_that_are_not_proven_are_refused() {
     let mut without_root = proven.to_vec();
     without_root[3 * N..4 * N].fill(0);
     assert_eq!(check(&without_root, b"manager"), Some(SetUpError::ModulusProof));
+}
+
+/// Moduli and bases that no proof is even looked at for.
+#[test]
+fn bad_moduli_and_bases_are_refused() {
+    let proven = pair().manager.proven();
+    let refused = |place: usize, number: &[u8]| {
+        let mut changed = proven.to_vec();
+        changed[place..place + N].copy_from_slice(number);
+        Parameters::check(&changed, SHORT, b"manager").err()
+    };
+    let n = &proven[..N];
+    let prime = BigNum::get_rfc3526_prime_1536().unwrap().to_vec();
+    let even: Vec<u8> =
+        n.iter().enumerate().map(|(at, byte)| byte & if at == N - 1 { 0xfe } else { 0xff }).collect();
+    let short: Vec<u8> =
+        n.iter().enumerate().map(|(at, byte)| byte & if at == 0 { 0x7f } else { 0xff }).collect();
+    // A multiple of three.
+    for modulus in [prime, even, short, vec![0xff; N], vec![0; N]] {
+        assert_eq!(refused(0, &modulus), Some(SetUpError::Modulus));
+    }
+    let (zero, mut one) = (vec![0; N], vec![0; N]);
+    one[N - 1] = 1;
+    for place in [N, 2 * N] {
+        for base in [&zero[..], &one, n, &[0xff; N]] {
+            assert_eq!(refused(place, base), Some(SetUpError::Base), "byte {place}");
+        }
+    }
+    // A base that shares a factor with the modulus, and shows it.
+    let (p, q) = (hex(include_str!("data/prime-636.txt")), hex(include_str!("data/prime-900.txt")));
+    let known = from_factors(&p, &q, b"known", &mut rng(90)).unwrap();
+    let mut changed = known.proven().to_vec();
+    changed[2 * N..3 * N].fill(0);
+    changed[3 * N - p.len()..3 * N].copy_from_slice(&p);
+    assert_eq!(Parameters::check(&changed, SHORT, b"known").err(), Some(SetUpError::Base));
+}
+
+/// Two primes of the right length, one of which is 1 modulo 4: then -1 is a square, and not every number has a root
+/// that the proof asks for.
+#[test]
+fn modulus_that_is_no_blum_number_is_refused() {
+    let prime = |remainder: u32| {
+        let (step, remainder) = (BigNum::from_u32(4).unwrap(), BigNum::from_u32(remainder).unwrap());
+        let mut prime = BigNum::new().unwrap();
+        prime.generate_prime(1536 / 2, false, Some(&step), Some(&remainder)).unwrap();
+        prime.to_vec()
+    };
+    let bad = from_factors(&prime(1), &prime(3), b"bad", &mut rng(91)).unwrap();
+    let refused = Parameters::check(bad.proven(), SHORT, b"bad").err();
+    assert_eq!(refused, Some(SetUpError::ModulusProof));
 }
 
 /// A modulus of two primes of unlike length is a product of two primes, but one of them is smaller than allowed.

@@ -3,7 +3,8 @@
 //!
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
 //! `build/bench/results.csv`. `ratio` is the median over that of the floor in the same run: one multiplication in G1 by
-//! blst. One argument: the number of runs, 20 by default.
+//! blst. Scenario `members-50` is the joins of so many members one after another. Arguments: the number of runs, 20 by
+//! default; `long` for five such tables instead of one.
 
 #![allow(
     missing_docs,
@@ -31,6 +32,9 @@ use threshold_issuer::{AttestedGroup, IssuerShare, Join, JoinInput, JoinOutput, 
 
 const DEFAULT_RUNS: usize = 20;
 const SHAPES: [(u32, u32); 3] = [(2, 3), (3, 5), (5, 9)];
+/// The shape whose joins are counted as the paper's table counts them, and its rows.
+const TABLED: (u32, u32) = (2, 3);
+const MEMBERS: [usize; 3] = [1, 50, 100];
 const MEMBER: u32 = 100;
 
 /// Processor time of this thread, so that other work on the machine disturbs a measurement as little as possible.
@@ -47,42 +51,45 @@ fn timed<T>(what: impl FnOnce() -> T) -> (T, f64) {
 }
 
 /// The median, after it was printed.
-fn print(shape: &str, phase: &str, mut times_ms: Vec<f64>, floor: f64) -> f64 {
+fn print((scenario, shape, phase): (&str, &str, &str), mut times_ms: Vec<f64>, floor: f64) -> f64 {
     times_ms.sort_by(f64::total_cmp);
     let at = |share: usize| times_ms[(times_ms.len() - 1) * share / 100];
     let (median, p95, runs) = (at(50), at(95), times_ms.len());
-    println!("core,wbb,{shape},threshold,{phase},time,ms,{median:.3},{p95:.3},{runs}");
+    println!("{scenario},wbb,{shape},threshold,{phase},time,ms,{median:.3},{p95:.3},{runs}");
     if floor > 0.0 {
-        println!("core,wbb,{shape},threshold,{phase},ratio,floors,{:.2},,{runs}", median / floor);
+        let (median, p95) = (median / floor, p95 / floor);
+        println!("{scenario},wbb,{shape},threshold,{phase},ratio,floors,{median:.2},{p95:.2},{runs}");
     }
     median
 }
 
 fn main() {
     let runs = std::env::args().skip(1).find_map(|text| text.parse().ok()).unwrap_or(DEFAULT_RUNS);
+    let repetitions = if std::env::args().any(|text| text == "long") { 5 } else { 1 };
     let now = std::time::UNIX_EPOCH.elapsed().unwrap().as_nanos() & u128::from(u64::MAX);
     let mut rng = ChaCha20Rng::seed_from_u64(u64::try_from(now).unwrap());
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
     let base = G1::hash(b"floor", b"bench");
     let scalar = Secret::new(Scalar::random(&mut rng));
     let floors = (0..runs * 10).map(|_| timed(|| base.times_secret(&scalar)).1).collect();
-    let floor = print("1,1", "floor", floors, 0.0);
+    let floor = print(("core", "1,1", "floor"), floors, 0.0);
+    let most = MEMBERS.into_iter().max().unwrap();
     for (threshold, count) in SHAPES {
         let issuing = Issuing::new(threshold, count, &mut rng);
         let shape = format!("{threshold},{count}");
-        let mut sides = [const { Vec::new() }; 2];
-        let mut sent = [0; 2];
-        for run in 0..=runs {
-            let [issuer, member] = issuing.join(&mut rng);
-            sent = [issuer.1, member.1];
-            if run > 0 {
-                sides[0].push(issuer.0);
-                sides[1].push(member.0);
+        let tabled = (threshold, count) == TABLED;
+        issuing.join(&mut rng);
+        let count = if tabled { repetitions * most } else { runs };
+        let joins: Vec<[Cost; 2]> = (0..count).map(|_| issuing.join(&mut rng)).collect();
+        for (side, phase) in ["join_issuer", "join_member"].into_iter().enumerate() {
+            print(("core", &shape, phase), joins.iter().map(|costs| costs[side].0).collect(), floor);
+            let bytes = joins[0][side].1;
+            println!("core,wbb,{shape},threshold,{phase},bytes_sent,B,{bytes},{bytes},1");
+            for members in MEMBERS.into_iter().filter(|_| tabled) {
+                let of_all = |joins: &[[Cost; 2]]| joins[..members].iter().map(|costs| costs[side].0).sum();
+                let scenario = format!("members-{members}");
+                print((&scenario, &shape, phase), joins.chunks(most).map(of_all).collect(), 0.0);
             }
-        }
-        for ((phase, times_ms), bytes) in ["join_issuer", "join_member"].into_iter().zip(sides).zip(sent) {
-            print(&shape, phase, times_ms, floor);
-            println!("core,wbb,{shape},threshold,{phase},bytes_sent,B,{bytes},,1");
         }
     }
 }

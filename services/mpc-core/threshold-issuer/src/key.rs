@@ -17,7 +17,7 @@ use engine::{
 };
 use group_signatures::AttestedKey;
 use primitives::bls12_381::{G1, Scalar};
-use primitives::declassify::published;
+use primitives::declassify::{published, published_bytes};
 use primitives::shamir::Weights;
 use protocols::OpenShareError;
 use protocols::bip32::CHAIN_CODE_BYTES;
@@ -400,8 +400,11 @@ impl<K: Purpose> KeyShare<K> {
             return Err(OpenShareError::Mismatch);
         }
         let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
-        let read = |mut reader: Reader<'_>| {
-            let share = Secret::new(Scalar::from_bytes(reader.array()?).ok_or(Malformed)?);
+        let read = |bytes: &[u8]| {
+            let (share, public) = bytes.split_first_chunk().ok_or(Malformed)?;
+            let share = Secret::new(Scalar::from_bytes(share).ok_or(Malformed)?);
+            // Every holder has the same public data, so they may choose a branch.
+            let mut reader = Reader::new(published_bytes(public));
             let holders = <Holders<K> as Public<Subgroup>>::decode(&mut reader)?;
             reader.finish()?;
             let point = published(G1::mul_generator(&share));
@@ -409,7 +412,7 @@ impl<K: Purpose> KeyShare<K> {
             let share = Self { holders, party: expected.party, share };
             if ours && &share.label() == expected { Ok(share) } else { Err(Malformed) }
         };
-        read(Reader::new(unsealed.secret.expose())).map_err(|Malformed| OpenShareError::Invalid)
+        read(unsealed.secret.expose()).map_err(|Malformed| OpenShareError::Invalid)
     }
 }
 

@@ -242,7 +242,7 @@ struct Check(Transcript);
 
 impl Check {
     fn add(&mut self, value: &Scalar) {
-        self.0.append("value", &value.to_bytes());
+        self.0.append("value", Zeroizing::new(value.to_bytes()).as_slice());
     }
 
     fn finish(self) -> [u8; DIGEST_BYTES] {

@@ -17,6 +17,7 @@ use group_signatures::{AttestedKey, GroupDraft, GroupPublic};
 use primitives::bls12_381::{
     G1, G1_COMPRESSED_BYTES, G2, G2_COMPRESSED_BYTES, SCALAR_BYTES, Scalar, pairings_are_equal,
 };
+use primitives::declassify::publish;
 use protocols::HedgedRng;
 use protocols::dealing::Public;
 use rand_core::{CryptoRng, Rng};
@@ -251,6 +252,7 @@ impl Committed {
         let nonce_point = G1::mul_generator(&nonce);
         let part = G2::mul_generator(&share);
         let commitment = commitment(ctx, me, &nonce_point, &salt);
+        publish(&commitment); // broadcast at once
         let opening = Opening { commitments: [0; DIGEST_BYTES], salt, nonce_point, part };
         Self { me, opener, points, share, nonce, opening, commitment }
     }
@@ -261,6 +263,7 @@ impl Committed {
         for envelope in inbox.iter() {
             commitments.insert(envelope.sender(), read::<Commitment>(ctx, envelope)?.digest);
         }
+        publish(&self.opening.salt); // it opens the commitment now
         self.opening.commitments = digest_of(ctx, commitments.values().map(|digest| digest.to_vec()));
         let mut outbox = Outbox::new();
         outbox.broadcast(&self.opening);
@@ -301,6 +304,7 @@ impl Opened {
         let commitment = sum(openings.values().map(|opening| &opening.nonce_point));
         let challenge = draft.challenge(&commitment);
         let response = nonce.expose().add(&challenge.mul(share.expose()));
+        publish(&response); // broadcast below
         let encoded = openings.iter().map(|(party, opening)| {
             let mut writer = Writer::default();
             writer.u16(party.get());

@@ -7,3 +7,4 @@ admin_role_arns   = ["arn:aws:iam::444444444444:role/platform-admin"]
 party_account_ids = ["111111111111", "222222222222", "333333333333"]
 host              = "coterie.example"
 party_cidrs       = ["198.51.100.1/32", "198.51.100.2/32", "198.51.100.3/32"]
+client_cidrs      = ["203.0.113.0/24"]

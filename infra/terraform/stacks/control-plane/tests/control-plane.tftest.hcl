@@ -27,6 +27,9 @@ mock_provider "aws" {
   mock_resource "aws_elasticache_replication_group" {
     defaults = { primary_endpoint_address = "redis.example" }
   }
+  mock_resource "aws_eip" {
+    defaults = { public_ip = "192.0.2.1", allocation_id = "eipalloc-00000000000000000" }
+  }
   mock_resource "aws_launch_template" {
     defaults = { id = "lt-00000000000000000", latest_version = 1 }
   }
@@ -44,6 +47,7 @@ variables {
   party_account_ids = ["111111111111", "222222222222", "333333333333"]
   host              = "coterie.example"
   party_cidrs       = ["198.51.100.1/32"]
+  client_cidrs      = ["203.0.113.0/24"]
 }
 
 run "feeds_the_charts" {
@@ -60,14 +64,42 @@ run "feeds_the_charts" {
     error_message = "the coordinator's database"
   }
   assert {
-    condition     = yamldecode(output.edge_values).networkPolicy.clients == [{ cidr = "198.51.100.1/32" }, { cidr = "10.0.0.0/16" }]
-    error_message = "parties and the load balancer's own checks may connect"
+    condition     = yamldecode(output.edge_values).networkPolicy.clients == [{ cidr = "198.51.100.1/32" }, { cidr = "203.0.113.0/24" }, { cidr = "10.0.0.0/16" }]
+    error_message = "parties, wallet backends and the load balancer's own checks may connect"
   }
+}
+
+run "the_edge_keeps_its_addresses_and_puts_them_out" {
+  assert {
+    condition     = length(output.messaging_cidrs) == 3 && alltrue([for cidr in output.messaging_cidrs : can(cidrhost(cidr, 0))])
+    error_message = "one address for each zone, for the parties' messaging_cidrs"
+  }
+  assert {
+    condition     = length(split(",", yamldecode(output.edge_values).service.annotations["service.beta.kubernetes.io/aws-load-balancer-eip-allocations"])) == 3 && length(split(",", yamldecode(output.edge_values).service.annotations["service.beta.kubernetes.io/aws-load-balancer-subnets"])) == 3
+    error_message = "the load balancer must have these addresses, one in each public subnet"
+  }
+}
+
+run "refuses_a_list_that_shuts_wallet_backends_out" {
+  command = plan
+  variables {
+    client_cidrs = []
+  }
+  expect_failures = [var.party_cidrs]
+}
+
+run "refuses_a_list_that_shuts_parties_out" {
+  command = plan
+  variables {
+    party_cidrs = []
+  }
+  expect_failures = [var.party_cidrs]
 }
 
 run "everybody_may_connect_if_nobody_is_named" {
   variables {
-    party_cidrs = []
+    party_cidrs  = []
+    client_cidrs = []
   }
   assert {
     condition     = !can(yamldecode(output.edge_values).networkPolicy)

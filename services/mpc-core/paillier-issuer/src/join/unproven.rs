@@ -5,15 +5,21 @@ use primitives::Secret;
 use primitives::bls12_381::{G1, Scalar};
 use rand_core::CryptoRng;
 
+use crate::modulus::Factors;
 use crate::number::{Failure, Number};
-use crate::proofs::{MULTIPLE_BITS, combine_with};
-use crate::setup::{Parameters, SecretParameters};
+use crate::proofs::{MULTIPLE_BITS, SCALAR_BITS};
+use crate::setup::{ModulusBits, Parameters, SecretParameters};
 
 /// A ciphertext.
 pub struct Ciphertext(Number);
 
 /// r-bar^n, which depends on nothing that the manager sends but its modulus.
 pub struct Prepared(Number);
+
+/// A side makes its modulus, without bases.
+pub fn set_up(bits: ModulusBits, rng: &mut dyn CryptoRng) -> Result<(), Failure> {
+    Factors::generate(bits.get(), rng).map(|_| ())
+}
 
 /// The manager encrypts its key.
 pub fn encrypt(
@@ -29,9 +35,7 @@ pub fn encrypt(
 
 /// The member raises its randomness before the join.
 pub fn prepare(manager: &Parameters, rng: &mut dyn CryptoRng) -> Result<Prepared, Failure> {
-    let one = Number::from_u32(1)?;
-    let (zero, randomness) = (Number::from_u32(0)?, manager.modulus.random_unit(rng)?);
-    Ok(Prepared(combine_with(manager, &one, &zero, &zero, &randomness)?))
+    Ok(Prepared(manager.modulus.nth_power(&manager.modulus.random_unit(rng)?)?))
 }
 
 /// The member combines; r1 comes with the ciphertext.
@@ -46,9 +50,10 @@ pub fn combine(
     let x = Number::from_scalar(factor.expose())?;
     let multiple = Number::random_bits(MULTIPLE_BITS, rng)?.times(&Number::group_order()?)?;
     let summand = x.times(&Number::from_scalar(secret.expose())?)?.plus(&multiple)?;
-    let square = &manager.modulus.square;
-    let combined = received.0.power(&x, square)?.times_modulo(&manager.modulus.embed(&summand)?, square)?;
-    Ok((factor, Ciphertext(combined.times_modulo(&prepared.0, square)?)))
+    let modulus = &manager.modulus;
+    let power = modulus.halves.power(&received.0, &x, SCALAR_BITS)?;
+    let combined = power.times_modulo(&modulus.embed(&summand)?, &modulus.square)?;
+    Ok((factor, Ciphertext(combined.times_modulo(&prepared.0, &modulus.square)?)))
 }
 
 /// The manager decrypts and answers.
@@ -57,7 +62,8 @@ pub fn answer(own: &SecretParameters, combined: &Ciphertext) -> Result<G1, Failu
     Ok(G1::mul_generator(&Secret::new(x.inverse())))
 }
 
-/// One power with an exponent as long as n, modulo n^2, in constant time: the unit in which the others are read.
+/// One power with an exponent as long as n, modulo n^2, in constant time and by libcrypto: the unit in which the others
+/// are read.
 pub fn power(manager: &Parameters, rng: &mut dyn CryptoRng) -> Result<(), Failure> {
     let modulus = &manager.modulus;
     modulus.random_unit(rng)?.power(&modulus.n, &modulus.square).map(|_| ())

@@ -91,7 +91,13 @@ impl CombinationProof {
         let first = First {
             factor_commitment: statement.verifier.commit(witness.factor, &m)?,
             summand_commitment: statement.verifier.commit(witness.summand, &mu)?,
-            masked_ciphertext: combine(statement, &alpha, &beta, &r)?,
+            masked_ciphertext: combine_with(
+                statement.verifier,
+                (statement.received, SCALAR_BITS + SLACK_BITS),
+                &alpha,
+                &beta,
+                &r,
+            )?,
             masked_point: curve(&alpha, &beta)?,
             masked_factor_commitment: statement.verifier.commit(&alpha, &gamma)?,
             masked_summand_commitment: statement.verifier.commit(&beta, &delta)?,
@@ -152,7 +158,7 @@ impl CombinationProof {
         let power = verifier.factors.power_square(statement.received, z1)?;
         let mask = verifier.factors.nth_power(&self.randomness_response)?;
         let left = power.times_modulo(&ours.embed(z2)?, &ours.square)?.times_modulo(&mask, &ours.square)?;
-        let right = statement.combined.power_public(&e, &ours.square)?;
+        let right = ours.halves.power_public(statement.combined, &e)?;
         Ok(left == right.times_modulo(&self.first.masked_ciphertext, &ours.square)?)
     }
 
@@ -205,28 +211,19 @@ impl CombinationProof {
     }
 }
 
-/// e1^x (1 + n)^y r^n, for secret x and y.
-pub(crate) fn combine(
-    statement: &CombinationStatement<'_>,
-    x: &Number,
-    y: &Number,
-    r: &Number,
-) -> Calc<Number> {
-    combine_with(statement.verifier, statement.received, x, y, r)
-}
-
-/// The same, before there is a statement.
+/// e1^x (1 + n)^y r^n, for secret x, y and r; x has at most the bits that stand beside e1.
 pub(crate) fn combine_with(
     verifier: &Parameters,
-    received: &Number,
+    (received, bits): (&Number, usize),
     x: &Number,
     y: &Number,
     r: &Number,
 ) -> Calc<Number> {
     let theirs = &verifier.modulus;
-    let mask = r.power_public(&theirs.n, &theirs.square)?;
-    received
-        .power(x, &theirs.square)?
+    let mask = theirs.nth_power(r)?;
+    theirs
+        .halves
+        .power(received, x, bits)?
         .times_modulo(&theirs.embed(y)?, &theirs.square)?
         .times_modulo(&mask, &theirs.square)
 }
@@ -272,7 +269,7 @@ mod tests {
         let public = verifier.public();
         let (received, randomness) =
             (public.modulus.random_unit(&mut rng).unwrap(), public.modulus.random_unit(&mut rng).unwrap());
-        let combined = combine_with(public, &received, &x, &y, &randomness).unwrap();
+        let combined = combine_with(public, (&received, x.bits()), &x, &y, &randomness).unwrap();
         let point = G1::mul_generator(&Secret::new(secret));
         let statement = CombinationStatement {
             verifier: public,

@@ -116,9 +116,9 @@ impl KeyProof {
         if left != right {
             return Ok(false);
         }
-        let power = self.randomness_response.power_public(&theirs.n, &theirs.square)?;
+        let power = theirs.nth_power(&self.randomness_response)?;
         let left = theirs.embed(z)?.times_modulo(&power, &theirs.square)?;
-        let right = statement.ciphertext.power_public(&e, &theirs.square)?;
+        let right = theirs.halves.power_public(statement.ciphertext, &e)?;
         Ok(left == right.times_modulo(&self.masked_ciphertext, &theirs.square)?)
     }
 

@@ -23,6 +23,7 @@ use threshold_issuer::{
 use crate::installation::{
     ABOVE, Installation, attest, duplicate, evidence_key, identity, key_of, party, rng, session_id, settings,
 };
+use crate::malicious::small_order;
 
 fn parties(numbers: &[u32]) -> Vec<PartyId> {
     numbers.iter().map(|number| party(*number)).collect()
@@ -250,6 +251,7 @@ fn every_altered_field_of_a_publication_is_refused() {
         ("salt", 2, 32, vec![1; 32], AbortCause::WrongOpening, CULPRIT),
         ("nonce point", 2, 64, generator.to_vec(), AbortCause::WrongOpening, CULPRIT),
         ("nonce point, no point", 2, 64, vec![0xff; 48], AbortCause::InvalidPoint, CULPRIT),
+        ("nonce point, small order", 2, 64, small_order(), AbortCause::InvalidPoint, CULPRIT),
         ("part", 2, 112, generator_in_g2.to_vec(), AbortCause::WrongShare, CULPRIT),
         ("part, no point", 2, 112, vec![0xff; 96], AbortCause::InvalidPoint, CULPRIT),
         ("openings", 3, 0, vec![1; 32], AbortCause::BroadcastMismatch, &[]),

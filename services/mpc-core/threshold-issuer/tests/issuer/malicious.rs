@@ -160,7 +160,9 @@ fn rows(asks: bool) -> Vec<Row> {
     rows.push(row("product point", 5, put(PRODUCT_POINT, generator()), WrongProduct));
     rows.push(row("product point: no point", 5, put(PRODUCT_POINT, vec![0xff; POINT]), InvalidPoint));
     rows.push(row("product point: identity", 5, put(PRODUCT_POINT, identity()), InvalidPoint));
+    rows.push(row("product point: small order", 5, put(PRODUCT_POINT, small_order()), InvalidPoint));
     rows.push(row("zero point: no point", 5, put(0, vec![0xff; POINT]), InvalidPoint));
+    rows.push(row("zero point: small order", 5, put(0, small_order()), InvalidPoint));
     rows.push(row("last zero point: identity", 5, put(POINT, identity()), InvalidPoint));
     rows.push(row("mask: no scalar", 5, put(MASK, vec![0xff; SCALAR]), InvalidScalar));
     for (name, place) in [
@@ -181,6 +183,13 @@ fn identity() -> Vec<u8> {
     let mut bytes = vec![0; POINT];
     bytes[0] = 0xc0;
     bytes
+}
+
+/// A point of order 11.
+pub fn small_order() -> Vec<u8> {
+    let text =
+        "99b3e2c8c6bbf59d3c326b531fc1e639d29200c28624ac604f251a12908c9b7f735318617f625954cc71cdf03229b1ef";
+    (0..POINT).map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap()).collect()
 }
 
 /// The encoding of the base point of Ristretto.

@@ -14,6 +14,7 @@ use threshold_issuer::{
 };
 
 use crate::installation::{ABOVE, Installation, SESSION, evidence_key, key_of, party, rng, session_id};
+use crate::malicious::small_order;
 
 /// Reservations in memory.
 #[derive(Clone, Default)]
@@ -213,6 +214,9 @@ fn wrong_shares_are_refused_with_their_issuer() {
         let refusal = refused(vec![ask(11), (party(12), share)]);
         assert_eq!(refusal, Some(PartError::WrongShare(party(12))), "byte {place}");
     }
+    let mut outside = ask(12).1.encode();
+    outside[..48].copy_from_slice(&small_order());
+    assert!(PartShare::decode(&outside).is_none());
     // Another element with its own proof: of a share that is not the issuer's.
     let stores = (&Records::default() as _, &Shelf::default() as _);
     let reservation = Reservation::make(group, &person.invitation, stores, &person.application).unwrap();

@@ -76,7 +76,8 @@ CREATE TABLE shared_body (
 );
 
 -- Messages that wait for a device. envelope is the Envelope without what the other columns hold: of a message to
--- many, its content is cut out of the shared body by recipient_view.
+-- many, its content is cut out of the shared body by recipient_view. sender is the account that the envelope names, if
+-- it names one; bytes are those that the device gets.
 CREATE TABLE stored_message (
     id             bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     aci            uuid NOT NULL,
@@ -86,9 +87,11 @@ CREATE TABLE stored_message (
     shared_body_id bigint REFERENCES shared_body,
     recipient_view bytea,
     traceparent    text,
+    sender         uuid,
+    bytes          integer NOT NULL,
     FOREIGN KEY (aci, device_id) REFERENCES device ON DELETE CASCADE,
     CHECK ((shared_body_id IS NULL) = (recipient_view IS NULL))
 );
-CREATE INDEX stored_message_by_device ON stored_message (aci, device_id, id);
+CREATE INDEX stored_message_by_device ON stored_message (aci, device_id, id) INCLUDE (sender, bytes);
 CREATE INDEX stored_message_by_age ON stored_message (received_at);
 CREATE INDEX stored_message_by_body ON stored_message (shared_body_id) WHERE shared_body_id IS NOT NULL;

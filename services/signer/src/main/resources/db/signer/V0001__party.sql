@@ -97,6 +97,8 @@ CREATE TABLE key_share (
   stored_at_ms  INTEGER NOT NULL,
   -- Grows with each share of the key: of two of one epoch that have a certificate the later one counts.
   stored_number INTEGER NOT NULL,
+  -- For whose disk it counts: that of the requester that created the key, whoever renews it.
+  account       TEXT NOT NULL,
   -- ABANDONED: the party that said that it has no share of the session; 0 if none did.
   decliner      INTEGER NOT NULL DEFAULT 0,
   -- ACTIVE: evidence signatures of all members, in their order, 64 bytes each.
@@ -307,4 +309,19 @@ CREATE TRIGGER audit_record_kept AFTER INSERT ON audit_record BEGIN
 END;
 CREATE TRIGGER audit_record_gone AFTER DELETE ON audit_record BEGIN
   UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.fields) WHERE account = old.account;
+END;
+
+-- A share counts for the keys of the requester that created the key, until it is destroyed.
+CREATE TRIGGER key_share_kept AFTER INSERT ON key_share BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 600 + octet_length(new.key_public) + octet_length(new.sealed)
+    + octet_length(new.certificate))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER key_share_changed AFTER UPDATE OF certificate, sealed ON key_share BEGIN
+  UPDATE kept_bytes SET bytes = bytes + octet_length(new.certificate) - octet_length(old.certificate)
+    + octet_length(new.sealed) - octet_length(old.sealed) WHERE account = new.account;
+END;
+CREATE TRIGGER key_share_gone AFTER DELETE ON key_share BEGIN
+  UPDATE kept_bytes SET bytes = bytes - 600 - octet_length(old.key_public) - octet_length(old.sealed)
+    - octet_length(old.certificate) WHERE account = old.account;
 END;

@@ -92,6 +92,19 @@ class ApprovalTest {
         .isEqualTo(1);
   }
 
+  /** The tweak decides which key signs, as the path does. */
+  @Test
+  void a_taproot_output_key_is_shown_with_its_root() {
+    String root = "ab".repeat(32);
+    String[] payload = {"--digest", "cd".repeat(32), "--scheme", "bip340-secp256k1"};
+    Run plain = sign(question -> Optional.of("n"), payload);
+    assertThat(plain.err()).doesNotContain("taproot");
+    List<String> tweaked = new ArrayList<>(List.of(payload));
+    tweaked.addAll(List.of("--taproot", root));
+    Run run = sign(question -> Optional.of("n"), tweaked.toArray(String[]::new));
+    assertThat(unwrapped(run.err())).contains("taproot     root " + root + "\n");
+  }
+
   /** Nobody is asked to approve what nobody can read. */
   @Test
   void a_payload_that_cannot_be_read_is_refused_before_anybody_is_asked() throws Exception {

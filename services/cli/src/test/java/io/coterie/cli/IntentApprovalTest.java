@@ -2,11 +2,15 @@ package io.coterie.cli;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Terminal;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -179,12 +183,52 @@ class IntentApprovalTest {
     assertThat(run.err()).startsWith("to be signed by wallet\nkey         keys/" + key + "\n");
   }
 
+  /** A name can stand for two attested keys, of which the coordinator shows one. */
+  @Test
+  void what_is_signed_is_shown_whole_before_the_question_with_the_key_that_the_answer_showed()
+      throws Exception {
+    createKey();
+    Key attested = coordinator.key("keys/" + key);
+    for (String command : List.of("sign K -m hello --scheme ed25519", "sign --intent FILE")) {
+      Path file = intent("wallet", "wallet-intents.pem", fingerprint(attested));
+      coordinator.honest();
+      Run declined =
+          coterie(
+              question -> {
+                assertThat(coordinator.calls).containsExactly("getKey");
+                return Optional.of("n");
+              },
+              command.replace("FILE", "" + file));
+      assertThat(declined.exitCode()).isEqualTo(ExitCode.NO);
+      assertThat(declined.err().replace("\n  | ", ""))
+          .contains("fingerprint " + fingerprint(attested) + "\nin          test\n")
+          .contains("public key  " + hex(attested.getPublicKey()) + "\n")
+          .contains("reshare epoch: 0\n");
+
+      Run run = coterie(question -> Optional.of("y"), command.replace("FILE", "" + file));
+      assertThat(run.exitCode()).as(run.err()).isZero();
+      ByteString sent = coordinator.intents.getLast().getPayload();
+      assertThat(run.err().replace("\n  | ", ""))
+          .contains("request id: " + SigningIntent.parseFrom(sent).getRequestId() + "\n")
+          .contains("digest of the intent: " + hex(IntentVerifier.digest(sent)) + "\n");
+    }
+  }
+
+  private static String fingerprint(Key attested) {
+    return KeyFingerprint.text(attested.getFingerprint());
+  }
+
+  private static String hex(ByteString bytes) {
+    return HexFormat.of().formatHex(bytes.toByteArray());
+  }
+
   /** A file says by itself whose it is, so nobody is asked about one that is not that one's. */
   @Test
   void an_intent_of_a_file_is_shown_if_the_requester_that_it_names_has_signed_it()
       throws Exception {
     createKey();
-    Path good = intent("wallet", "wallet-intents.pem");
+    String fingerprint = fingerprint(coordinator.key("keys/" + key));
+    Path good = intent("wallet", "wallet-intents.pem", fingerprint);
     coordinator.honest();
     Run shown = coterie(question -> Optional.of("n"), "sign --intent " + good);
     assertThat(shown.exitCode()).isEqualTo(ExitCode.NO);
@@ -217,10 +261,14 @@ class IntentApprovalTest {
   }
 
   private Path intent(String requester, String privateKey) {
+    return intent(requester, privateKey, TestFiles.FINGERPRINT);
+  }
+
+  private Path intent(String requester, String privateKey, String fingerprint) {
     Path file = folder.resolve("intent-" + RequestId.next());
     List<String> args =
         new ArrayList<>(List.of("intent", "sign", key, "-m", "hello", "--scheme", "ed25519"));
-    args.addAll(List.of("--fingerprint", TestFiles.FINGERPRINT, "--out", "" + file, "--yes"));
+    args.addAll(List.of("--fingerprint", fingerprint, "--out", "" + file, "--yes"));
     args.addAll(List.of("--trust", "" + folder.resolve("trust.json"), "--requester", requester));
     args.addAll(List.of("--requester-key", "" + folder.resolve(privateKey)));
     Run run = Run.of(args.toArray(String[]::new));

@@ -51,6 +51,10 @@ class ProcessTest {
   }
 
   private static Run coterie(List<String> options, String... args) throws Exception {
+    return run(command(options, args));
+  }
+
+  private static List<String> command(List<String> options, String... args) throws IOException {
     Path classPath = Path.of("target", "runtime.classpath");
     assumeThat(classPath).exists();
     List<String> command =
@@ -67,7 +71,7 @@ class ProcessTest {
             Path.of("target", "classes") + ":" + Files.readString(classPath).strip(),
             Coterie.class.getName()));
     command.addAll(List.of(args));
-    return run(command);
+    return command;
   }
 
   private static Run online(String endpoint, String ca, String key, String... more)
@@ -173,5 +177,64 @@ class ProcessTest {
             "--requester-key",
             "" + anothers);
     assertThat(another.out()).containsPattern("FAIL +requester +the requester key is none");
+  }
+
+  /** Signs an intent in a terminal of its own, where somebody types an answer. */
+  private static Run inTerminal(Path intent, String answer, String redirections) throws Exception {
+    List<String> sign =
+        command(
+            List.of(),
+            "intent",
+            "sign",
+            "treasury",
+            "-m",
+            "hello",
+            "--fingerprint",
+            "'" + TestFiles.FINGERPRINT + "'",
+            "--requester",
+            "wallet",
+            "--requester-key",
+            "" + folder.resolve("wallet-intents.pem"),
+            "--trust",
+            "" + folder.resolve("trust.json"),
+            "--out",
+            "" + intent);
+    String line = String.join(" ", sign) + " " + redirections;
+    Path typed = Files.writeString(Files.createTempFile(folder, "typed", ""), answer + "\n");
+    Path shown = Files.createTempFile(folder, "shown", "");
+    Process process =
+        new ProcessBuilder("script", "-qec", line, "/dev/null")
+            .redirectInput(typed.toFile())
+            .redirectOutput(shown.toFile())
+            .start();
+    return new Run(process.waitFor(), Files.readString(shown), "");
+  }
+
+  /** The results of a script go to a file, and a person still decides. */
+  @Test
+  void a_person_is_asked_at_the_terminal_where_results_go_to_a_file() throws Exception {
+    Path results = folder.resolve("results");
+    Path intent = folder.resolve("asked");
+    Run signed = inTerminal(intent, "y", "</dev/null >" + results);
+    assertThat(signed.exitCode()).as(signed.out()).isZero();
+    assertThat(signed.out()).contains("to be signed by wallet", "text: hello", "Sign this? [y/N]");
+    assertThat(Files.readString(results)).contains("intent     " + intent);
+    assertThat(intent).exists();
+
+    Path other = folder.resolve("declined");
+    Run declined = inTerminal(other, "n", "</dev/null >" + results);
+    assertThat(declined.exitCode()).as(declined.out()).isEqualTo(ExitCode.NO);
+    assertThat(other).doesNotExist();
+  }
+
+  @Test
+  void nobody_is_asked_about_what_the_terminal_does_not_show() throws Exception {
+    Path said = folder.resolve("said");
+    Path intent = folder.resolve("unseen");
+    Run unseen = inTerminal(intent, "y", "2>" + said);
+    assertThat(unseen.exitCode()).isEqualTo(CommandLine.ExitCode.USAGE);
+    assertThat(unseen.out()).doesNotContain("Sign this?");
+    assertThat(Files.readString(said)).contains("text: hello", "Nobody can be asked here");
+    assertThat(intent).doesNotExist();
   }
 }

@@ -604,6 +604,7 @@ class StoreContractTest {
     for (SigningRecord end : List.of(signed(lost, 1), lost.unknown(WHY, 1, NOW))) {
       assertThat(here.signings().finish(end)).isEqualTo(other);
     }
+    assertThat(here.signings().settle(signed(lost, 1))).isEmpty();
     assertThat(here.signings().find(lost.id())).contains(other);
   }
 

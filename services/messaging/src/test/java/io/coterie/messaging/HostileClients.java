@@ -21,6 +21,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import javax.net.ssl.SSLContext;
@@ -42,9 +43,17 @@ final class HostileClients {
   private static final Duration AFTER_REFUSAL = Duration.ofMillis(100);
   private static final int HALF = 400 * 1024;
 
+  /**
+   * Senders in their handshakes at once. More would wait for each other's processor so long that
+   * they are gone when the service answers.
+   */
+  private static final int HANDSHAKES = 32;
+
   private final int port;
+  private final boolean eachItsAddress;
   private final SSLContext tls;
   private final CountDownLatch first = new CountDownLatch(1);
+  private final Semaphore handshaking = new Semaphore(HANDSHAKES);
   private final AtomicLong attempts = new AtomicLong();
   private final AtomicLong handshakes = new AtomicLong();
   private final AtomicLong sockets = new AtomicLong();
@@ -62,8 +71,9 @@ final class HostileClients {
     void run(InputStream in, OutputStream out) throws IOException, InterruptedException;
   }
 
-  private HostileClients(int port) throws GeneralSecurityException {
+  private HostileClients(int port, boolean eachItsAddress) throws GeneralSecurityException {
     this.port = port;
+    this.eachItsAddress = eachItsAddress;
     this.tls = SSLContext.getInstance("TLSv1.3");
     tls.init(null, new TrustManager[] {new TrustsAll()}, null);
   }
@@ -81,9 +91,13 @@ final class HostileClients {
     }
   }
 
-  /** Arguments: port, number of senders, file with a line for each target and enrolled sender. */
+  /**
+   * Arguments: port, number of senders, file with a line for each target and enrolled sender, and
+   * whether each sender has an address of its own.
+   */
   public static void main(String[] arguments) throws Exception {
-    HostileClients clients = new HostileClients(Integer.parseInt(arguments[0]));
+    HostileClients clients =
+        new HostileClients(Integer.parseInt(arguments[0]), Boolean.parseBoolean(arguments[3]));
     int senders = Integer.parseInt(arguments[1]);
     List<Target> targets = new ArrayList<>();
     List<String> enrolled = new ArrayList<>();
@@ -117,15 +131,15 @@ final class HostileClients {
     Target absent = targets.get(1 + number % (targets.size() - 1));
     switch (number % 5) {
       case 0 -> // A wrong access key.
-          attack(null, calls(call(ONLINE, victim.recipient(), absent.accessKey())));
+          attack(number, null, calls(call(ONLINE, victim.recipient(), absent.accessKey())));
       case 1 -> // Fills the memory with messages for somebody who is absent.
-          attack(null, calls(call(ONLINE, absent.recipient(), absent.accessKey())));
+          attack(number, null, calls(call(ONLINE, absent.recipient(), absent.accessKey())));
       case 2 -> // Enrolled, and does not read its answers.
-          attack(enrolled.get(number / 5 % enrolled.size()), unread());
+          attack(number, enrolled.get(number / 5 % enrolled.size()), unread());
       case 3 -> // Begins messages and does not end them.
-          attack(null, half());
+          attack(number, null, half());
       default -> // Fills the database.
-          attack(null, calls(call(STORED, absent.recipient(), absent.accessKey())));
+          attack(number, null, calls(call(STORED, absent.recipient(), absent.accessKey())));
     }
   }
 
@@ -198,22 +212,35 @@ final class HostileClients {
         .array();
   }
 
-  private void attack(String authorization, Attack attack) {
+  private InetAddress address(int number) {
+    return InetAddress.ofLiteral(
+        eachItsAddress ? "127.1.%d.%d".formatted(number / 250, 1 + number % 250) : "127.0.0.2");
+  }
+
+  private SSLSocket connect(Socket socket, int number) throws IOException, InterruptedException {
+    handshaking.acquire();
+    try {
+      attempts.incrementAndGet();
+      socket.bind(new InetSocketAddress(address(number), 0));
+      socket.setSoTimeout(5_000);
+      socket.connect(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port), 5_000);
+      // Another name each time, so that no session is resumed.
+      String name = "name-" + attempts.get();
+      SSLSocket secure = (SSLSocket) tls.getSocketFactory().createSocket(socket, name, port, true);
+      secure.startHandshake();
+      handshakes.incrementAndGet();
+      first.countDown();
+      return secure;
+    } finally {
+      handshaking.release();
+    }
+  }
+
+  private void attack(int number, String authorization, Attack attack) {
     while (true) {
-      try (Socket socket = new Socket()) {
-        attempts.incrementAndGet();
-        socket.bind(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.2"), 0));
-        socket.setSoTimeout(5_000);
-        socket.connect(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), port), 5_000);
-        // Another name each time, so that no session is resumed.
-        String name = "name-" + attempts.get();
-        try (SSLSocket secure =
-            (SSLSocket) tls.getSocketFactory().createSocket(socket, name, port, true)) {
-          secure.startHandshake();
-          handshakes.incrementAndGet();
-          first.countDown();
-          run(secure, authorization, attack);
-        }
+      try (Socket socket = new Socket();
+          SSLSocket secure = connect(socket, number)) {
+        run(secure, authorization, attack);
       } catch (IOException e) {
         // Refused or closed, as it should be.
       } catch (InterruptedException e) {

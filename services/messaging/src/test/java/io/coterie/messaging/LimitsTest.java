@@ -30,6 +30,7 @@ class LimitsTest {
             "--coterie.messaging.limits.in-flight=4",
             "--coterie.messaging.limits.online-messages=6",
             "--coterie.messaging.limits.stored-messages=3",
+            "--coterie.messaging.limits.stored-bytes=100KB",
             "--coterie.messaging.limits.outbound=64KB",
             "--coterie.messaging.limits.send-timeout=2s",
             "--coterie.messaging.limits.connections=10",
@@ -186,6 +187,24 @@ class LimitsTest {
       assertThat(socket.pushed).hasSize(3);
     }
     Awaitility.await().until(() -> sealed(to, false, TestClient.bytes("again")).status() == 200);
+  }
+
+  @Test
+  void refuses_stored_bytes_when_there_are_too_many() {
+    Party to = client.party();
+    byte[] large = new byte[60 * 1024];
+    assertThat(sealed(to, false, large).status()).isEqualTo(200);
+    assertLimited(sealed(to, false, large));
+    Awaitility.await().until(() -> sealed(to, false, TestClient.bytes("small")).status() == 200);
+    byte[] named = new byte[30 * 1024];
+    assertLimited(
+        client
+            .party()
+            .rest()
+            .json(
+                "PUT",
+                "/v1/messages/" + to.aci,
+                TestClient.messages(false, TestClient.message(to, named))));
   }
 
   @Test

@@ -13,29 +13,40 @@ import org.awaitility.Awaitility;
 
 /** A replica of the service in a JVM of its own, which ends without having a say in it. */
 public final class ProcessReplica implements AutoCloseable {
+  /** As deploy/images/config.json and deploy/images/build set it, after what all replicas get. */
+  static final String[] IMAGE = {
+    "-Xmx192m",
+    "-XX:-UseSerialGC",
+    "-XX:+UseG1GC",
+    "-XX:-ClassUnloadingWithConcurrentMark",
+    "-XX:TieredStopAtLevel=4",
+    "-XX:+ExitOnOutOfMemoryError"
+  };
+
   private final int port;
   private final Path log;
   private final Process process;
   private final TestClient client;
 
   /**
+   * @param launcher starts the JVM, as {@code taskset} does; may be empty
    * @param options of the JVM, after those that every replica gets
    */
-  ProcessReplica(TestService first, String... options) throws IOException {
+  ProcessReplica(TestService first, List<String> launcher, String... options) throws IOException {
     this.port = freePort();
     this.log = first.folder().resolve("replica-" + port + ".log");
     String classPath =
         Path.of("target", "classes").toAbsolutePath()
             + File.pathSeparator
             + Files.readString(Path.of("target", "runtime.classpath")).strip();
-    List<String> command =
-        new ArrayList<>(
-            List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-XX:+UseSerialGC",
-                "-XX:TieredStopAtLevel=1",
-                "-Xmx256m"));
+    List<String> command = new ArrayList<>(launcher);
+    command.addAll(
+        List.of(
+            Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+            "--enable-native-access=ALL-UNNAMED",
+            "-XX:+UseSerialGC",
+            "-XX:TieredStopAtLevel=1",
+            "-Xmx256m"));
     command.addAll(List.of(options));
     command.addAll(List.of("-cp", classPath, MessagingApplication.class.getName()));
     first.arguments().stream()

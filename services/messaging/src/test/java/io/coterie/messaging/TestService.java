@@ -132,8 +132,15 @@ public final class TestService implements AutoCloseable {
 
   /** Another replica of the service, as a process that can be killed. */
   public ProcessReplica processReplica(String... options) {
+    return processReplica(List.of(), options);
+  }
+
+  /**
+   * @param launcher starts the JVM, as {@code taskset} does; may be empty
+   */
+  ProcessReplica processReplica(List<String> launcher, String... options) {
     try {
-      return new ProcessReplica(this, options);
+      return new ProcessReplica(this, launcher, options);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
     }

@@ -152,7 +152,7 @@ class SignerApplicationTest {
         var statement = raw.createStatement()) {
       statement.executeUpdate(
           "INSERT INTO key_share VALUES (zeroblob(32), 'keys/hot', 1, 0, 99, 'ACTIVE', 'x', '1', x'ff',"
-              + " x'', '', '', '', zeroblob(32), 0, 0, 0, x'')");
+              + " x'', '', '', '', zeroblob(32), 0, 0, '', 0, x'')");
     }
     refused(1, "is damaged", "keys", data);
     refused(1, "is not the sequence number", "records", data, "all");

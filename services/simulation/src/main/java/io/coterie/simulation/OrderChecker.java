@@ -33,6 +33,9 @@ final class OrderChecker {
     final Set<String> replicas = new HashSet<>();
     final Set<ByteString> sessions = new HashSet<>();
 
+    /** The database may have forgotten whose work it is. */
+    boolean forgotten;
+
     /** The session that the process of each replica has begun last. */
     final Map<String, Begun> last = new HashMap<>();
 
@@ -86,6 +89,11 @@ final class OrderChecker {
     works.values().forEach(work -> work.last.remove(replica));
   }
 
+  /** The database has forgotten what it has done of late. */
+  void crashed() {
+    works.values().forEach(work -> work.forgotten = true);
+  }
+
   /** A replica gives an order to messaging. */
   void ordered(String replica, Ordered order) {
     Work work = works.get(order.request().substring(Ordered.REQUEST.length()));
@@ -114,7 +122,7 @@ final class OrderChecker {
         work.replicas.stream()
             .map(name -> presences.computeIfAbsent(name, _ -> new Presence()))
             .allMatch(p -> isThere(p) && p.sinceNanos < work.sinceNanos);
-    if (work.replicas.size() > 1 && allThere) {
+    if (work.replicas.size() > 1 && allThere && !work.forgotten) {
       world.checker().violated(WORKED_TWICE, replica + " in " + order);
     }
   }

@@ -24,6 +24,8 @@ enum Plague {
   REPLICA_KILLS,
   /** They do not reach their database. */
   DATABASE_AWAY,
+  /** It ends for all of them, and the last commits that no disk had are lost. */
+  DATABASE_CRASHES,
   /**
    * Processes start again and again, after a clean stop too, one party is away for a time, and
    * clocks are set back by minutes. Not in schedules that a seed decides: in a world of its own.

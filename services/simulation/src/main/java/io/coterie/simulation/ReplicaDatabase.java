@@ -32,6 +32,11 @@ final class ReplicaDatabase {
   private final Chance delays;
   private final RowLocks locks;
   private boolean away;
+  private boolean down;
+
+  /** How often the database has ended: no statement that it was doing then has an answer. */
+  private int crashes;
+
   private boolean slow;
 
   /** The next answer to that statement is lost; null if none is. */
@@ -62,6 +67,14 @@ final class ReplicaDatabase {
     away = now;
   }
 
+  /** Whether the database has ended, with all that it was doing. */
+  void down(boolean now) {
+    down = now;
+    if (now) {
+      crashes++;
+    }
+  }
+
   /** Whether statements that take rows have them locked for a while. */
   void slow(boolean now) {
     slow = now;
@@ -88,9 +101,10 @@ final class ReplicaDatabase {
               process.requireAlive();
               // An answer that is lost says nothing about what was done.
               boolean done = away && chance.perMille(300);
-              if (away && !done) {
+              if (down || (away && !done)) {
                 throw unavailable();
               }
+              int before = crashes;
               String name = method.getName();
               Object answer =
                   switch (name) {
@@ -98,6 +112,9 @@ final class ReplicaDatabase {
                     case "takeAll" -> takeAll((List<?>) invoke(method, store, given), process);
                     default -> invoke(method, store, given);
                   };
+              if (crashes != before) {
+                throw unavailable();
+              }
               notice(name, given);
               boolean lost = name.equals(losing);
               if (lost) {
@@ -157,6 +174,7 @@ final class ReplicaDatabase {
   private void notice(String method, Object[] given) {
     switch (method) {
       case "seen" -> checker.seen(replica);
+      case "claimOnce" -> world.requests().claimed();
       case "excludeWentBack" -> world.checker().wentBackForCoordinator((Integer) given[0]);
       case "exclude" -> excluded((Integer) given[1]);
       default -> {}

@@ -57,6 +57,9 @@ final class RequestWorld {
   private final OrderChecker orders;
   private final Clients clients;
 
+  /** Run when the next request is stored; null if nothing is. */
+  private @Nullable Runnable afterNextClaim;
+
   /** The parties that held a key since each reshare of it: by key and the epoch that it made. */
   private final Map<String, RequestChecker.Holders> holders = new HashMap<>();
 
@@ -139,6 +142,52 @@ final class RequestWorld {
     }
   }
 
+  /** The database ends, at once or soon after the next request is stored. */
+  void crash(Chance own) {
+    if (own.perMille(500)) {
+      crashNow(own);
+    } else {
+      afterNextClaim = () -> world.timeline().in(own.between(0, SECOND / 5), () -> crashNow(own));
+    }
+  }
+
+  /** A replica has stored a request. */
+  void claimed() {
+    Runnable then = afterNextClaim;
+    afterNextClaim = null;
+    if (then != null) {
+      then.run();
+    }
+  }
+
+  /** The database ends, without the last commits, and starts again after a while. */
+  private void crashNow(Chance own) {
+    if (!world.isHostile()) {
+      return;
+    }
+    long claims = storedClaims();
+    long now = world.timeline().nanos();
+    int lost = database.crash(now - own.between(0, MemoryDatabase.WRITTEN_AFTER.toNanos()));
+    world.coverage().count("fault DATABASE_CRASHED");
+    if (lost > 0) {
+      orders.crashed();
+    }
+    if (storedClaims() < claims) {
+      world.coverage().count("fault CLAIM_LOST");
+    }
+    world.trace().line("the database crashes and loses " + lost + " commits");
+    ways.values().forEach(way -> way.down(true));
+    world
+        .timeline()
+        .in(
+            own.between(SECOND / 10, 6 * SECOND),
+            () -> ways.values().forEach(way -> way.down(false)));
+  }
+
+  private long storedClaims() {
+    return checker.requests().stream().filter(request -> stored(request).isPresent()).count();
+  }
+
   /** A replica gets no answer to a statement that is done. */
   void loseAnswer(Chance own) {
     Member member = any(own);
@@ -161,6 +210,7 @@ final class RequestWorld {
         .forEach(
             way -> {
               way.away(false);
+              way.down(false);
               way.slow(false);
               way.loseNothing();
             });

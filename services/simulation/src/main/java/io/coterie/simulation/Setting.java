@@ -46,7 +46,7 @@ record Setting(
   private static final Duration MINUTE = Duration.ofMinutes(1);
 
   private static final Set<Plague> OF_REPLICAS =
-      EnumSet.of(Plague.REPLICA_KILLS, Plague.DATABASE_AWAY);
+      EnumSet.of(Plague.REPLICA_KILLS, Plague.DATABASE_AWAY, Plague.DATABASE_CRASHES);
 
   private static final Set<Plague> OF_PARTIES =
       EnumSet.range(Plague.LYING_COORDINATOR, Plague.CLONES);
@@ -113,7 +113,7 @@ record Setting(
       case FULL_DISKS -> 200;
       case CUTS, SKEWS -> 300;
       case JUMPS -> 150;
-      case HOLDS -> 200;
+      case HOLDS, DATABASE_CRASHES -> 200;
       case PUT_BACK -> 850;
       case CLONES -> 300;
       case REPLICA_KILLS, DATABASE_AWAY -> 400;

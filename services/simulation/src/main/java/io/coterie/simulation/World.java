@@ -167,6 +167,11 @@ final class World implements SimulatedNetwork.Tap {
     }
   }
 
+  /** Whether faults still come. */
+  boolean isHostile() {
+    return hostile;
+  }
+
   /** The time by the clock of the coordinator, which is right. */
   Instant now() {
     return Instant.ofEpochSecond(Timeline.START_SECONDS, timeline.nanos());
@@ -244,6 +249,9 @@ final class World implements SimulatedNetwork.Tap {
       again("database", 2 * SECOND, 10 * SECOND, requests()::cutOff);
       again("answer", SECOND, 6 * SECOND, requests()::loseAnswer);
       again("slow database", 2 * SECOND, 8 * SECOND, requests()::slowDown);
+    }
+    if (setting.has(Plague.DATABASE_CRASHES)) {
+      again("crash", SECOND, 8 * SECOND, requests()::crash);
     }
     if (mutant == Mutant.LOSES_COMMITS) {
       again("lossy disk", SECOND / 10, SECOND, _ -> parties.forEach(SimulatedParty::keepCopy));

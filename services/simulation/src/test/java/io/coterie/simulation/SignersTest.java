@@ -61,6 +61,8 @@ class SignersTest {
             "fault CLAIM_UNANSWERED",
             "fault ANSWER_LOST",
             "fault ROWS_LOCKED",
+            "fault DATABASE_CRASHED",
+            "fault CLAIM_LOST",
             "answer SIGNED",
             "answer NOT_SIGNED",
             "answer UNKNOWN",

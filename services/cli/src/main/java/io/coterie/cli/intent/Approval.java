@@ -1,9 +1,11 @@
 package io.coterie.cli.intent;
 
+import com.google.protobuf.ByteString;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
@@ -40,20 +42,30 @@ public final class Approval {
   /**
    * Shows an intent to sign and asks for consent.
    *
+   * @param publicKey that the signature will verify under; empty if it is not known here
    * @throws CliException also if the payload is not what it claims to be
    */
-  public void require(@Nullable CommandSpec spec, String requester, SigningIntent intent) {
-    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  public void require(
+      @Nullable CommandSpec spec, String requester, SigningIntent intent, ByteString publicKey) {
+    require(spec, out -> show(out, heading(requester), intent, publicKey));
+  }
+
+  /** All of it, with the digest of the very bytes that are signed afterwards. */
+  private static void show(
+      PrintWriter out, String heading, SigningIntent intent, ByteString publicKey) {
+    ByteString digest = IntentVerifier.digest(intent.toByteString());
+    IntentPrinting.show(out, heading, intent, publicKey, digest);
   }
 
   /**
    * Shows an intent that its requester has signed already, and asks for consent to send it.
    *
+   * @param publicKey that the signature will verify under
    * @throws CliException also if the payload is not what it claims to be
    */
-  public void require(@Nullable CommandSpec spec, VerifiedIntent.Signing signed) {
-    require(
-        spec, out -> IntentPrinting.show(out, "signed by " + signed.requester(), signed.intent()));
+  public void require(
+      @Nullable CommandSpec spec, VerifiedIntent.Signing signed, ByteString publicKey) {
+    require(spec, out -> IntentPrinting.show(out, signed, publicKey));
   }
 
   /**
@@ -61,13 +73,18 @@ public final class Approval {
    * alone, and asks for consent to all of them.
    *
    * @param first of them
+   * @param publicKey that the signatures will verify under
    * @throws CliException also if the payload is not what it claims to be
    */
   public void require(
-      @Nullable CommandSpec spec, String requester, int count, SigningIntent first) {
+      @Nullable CommandSpec spec,
+      String requester,
+      int count,
+      SigningIntent first,
+      ByteString publicKey) {
     String heading =
         heading(requester) + ", " + count + " times with a payload of its own each; the first";
-    require(spec, out -> IntentPrinting.show(out, heading, first));
+    require(spec, out -> show(out, heading, first, publicKey));
   }
 
   /** Shows an intent to create a key and asks for consent. */

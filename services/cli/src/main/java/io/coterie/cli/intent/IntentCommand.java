@@ -1,11 +1,11 @@
 package io.coterie.cli.intent;
 
+import com.google.protobuf.ByteString;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.payload.PayloadOptions;
 import io.coterie.cli.profile.Profile;
 import io.coterie.cli.profile.RequesterKeyFile;
 import io.coterie.cli.terminal.CliException;
-import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.intent.IntentSigner;
@@ -13,7 +13,6 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import java.io.IOException;
-import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.jspecify.annotations.Nullable;
@@ -87,7 +86,8 @@ public final class IntentCommand {
               + Timestamps.toString(intent.getNotAfter()));
     }
     IntentSigner signer = profile.requesterKey();
-    approval.require(spec, profile.requester(), intent);
+    // Offline nobody knows the public key, and the fingerprint names it.
+    approval.require(spec, profile.requester(), intent, ByteString.EMPTY);
     SignedIntent signed = signer.sign(intent);
     try {
       Files.write(out, signed.toByteArray());
@@ -108,9 +108,7 @@ public final class IntentCommand {
           Path file) {
     VerifiedIntent.Signing signing =
         IntentFile.verified(profile.trust(), file, IntentFile.read(file));
-    PrintWriter out = Printing.shownAsResult(spec);
-    IntentPrinting.show(out, "signed by " + signing.requester(), signing.intent());
-    Output.row(out, "request id", signing.intent().getRequestId());
+    IntentPrinting.show(Printing.shownAsResult(spec), signing, ByteString.EMPTY);
     return 0;
   }
 }

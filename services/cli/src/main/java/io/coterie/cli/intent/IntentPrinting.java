@@ -8,6 +8,7 @@ import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.KeyFingerprint;
@@ -30,9 +31,16 @@ final class IntentPrinting {
   /**
    * Shows an intent to sign.
    *
+   * @param publicKey that the signature will verify under, if it is known; else empty
+   * @param digest of the intent as its requester signs it
    * @throws CliException if the payload is not what it claims to be; then nothing is shown
    */
-  static void show(PrintWriter out, String heading, SigningIntent intent) {
+  static void show(
+      PrintWriter out,
+      String heading,
+      SigningIntent intent,
+      ByteString publicKey,
+      ByteString digest) {
     DecodedPayload decoded;
     try {
       decoded = Payloads.preview(intent);
@@ -48,7 +56,17 @@ final class IntentPrinting {
               .map(String::valueOf)
               .collect(Collectors.joining("/", "m/", "")));
     }
+    if (intent.hasTaproot()) {
+      ByteString root = intent.getTaproot().getMerkleRoot();
+      Output.row(
+          out, "taproot", root.isEmpty() ? "output key without scripts" : "root " + hex(root));
+    }
+    Output.row(out, "public key", hex(publicKey));
     terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "one signature");
+    Output.row(out, "", "request id: " + escaped(intent.getRequestId()));
+    Output.row(out, "", "reshare epoch: " + Integer.toUnsignedString(intent.getReshareEpoch()));
+    Output.row(out, "", "digest of the intent: " + hex(digest));
     Output.row(out, "payload", decoded.kind().label());
     for (DecodedPayload.Field field : decoded.fields()) {
       Output.row(out, "", field.name() + ": " + field.value());
@@ -60,6 +78,12 @@ final class IntentPrinting {
       case DIGEST, ETHEREUM_TRANSACTION, ETHEREUM_MESSAGE, ETHEREUM_TYPED_DATA, BITCOIN_INPUT ->
           digest(out, "digest", decoded.toSign());
     }
+  }
+
+  /** Shows an intent to sign as its requester has signed it. */
+  static void show(PrintWriter out, VerifiedIntent.Signing signed, ByteString publicKey) {
+    String heading = "signed by " + signed.requester();
+    show(out, heading, signed.intent(), publicKey, signed.digest());
   }
 
   static void show(PrintWriter out, String heading, KeyIntent intent) {

@@ -89,7 +89,7 @@ public final class AttestedKeys {
   }
 
   /** Asks for a key; the answer is not verified. */
-  public ListenableFuture<Key> ask(String name) {
+  private ListenableFuture<Key> ask(String name) {
     return ask(name, ByteString.EMPTY);
   }
 
@@ -98,7 +98,7 @@ public final class AttestedKeys {
    *
    * @param challenge that {@link #challenge} has drawn for this
    */
-  public ListenableFuture<Key> ask(String name, ByteString challenge) {
+  ListenableFuture<Key> ask(String name, ByteString challenge) {
     return KeyServiceGrpc.newFutureStub(connection.channel())
         .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
         .getKey(
@@ -167,7 +167,7 @@ public final class AttestedKeys {
   }
 
   /** Waits for an answer; it is not verified. */
-  public static Key answer(ListenableFuture<Key> asked) {
+  static Key answer(ListenableFuture<Key> asked) {
     try {
       return asked.get();
     } catch (ExecutionException e) {

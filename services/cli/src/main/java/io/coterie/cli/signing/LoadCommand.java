@@ -161,7 +161,7 @@ public final class LoadCommand implements Callable<Integer> {
       ByteString publicKey = found.publicKey();
       Timestamp end = end();
       SigningIntent first = keys.naming(found, intent(found, 0, end));
-      approval.require(spec, profile.requester(), requests, first);
+      approval.require(spec, profile.requester(), requests, first, publicKey);
       var stub = SigningServiceGrpc.newFutureStub(connection.channel());
       long began = System.nanoTime();
       for (int i = 0; i < requests; i++) {

@@ -2,7 +2,6 @@ package io.coterie.cli.signing;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
-import com.google.common.util.concurrent.ListenableFuture;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.intent.Approval;
@@ -22,7 +21,6 @@ import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.scheme.KeyFingerprint;
-import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.SignRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
@@ -107,14 +105,8 @@ public final class SignCommand implements Callable<Integer> {
         ready != null ? Optional.empty() : Optional.of(profile.requesterKey());
     try (Profile.Connection connection = profile.connect()) {
       AttestedKeys keys = new AttestedKeys(profile, connection);
-      // The answer is on its way while the person reads.
-      ListenableFuture<Key> answer = keys.ask(asked.getKey());
-      if (ready != null) {
-        approval.require(spec, ready);
-      } else {
-        approval.require(spec, profile.requester(), asked);
-      }
-      AttestedKey attested = keys.require(asked.getKey(), AttestedKeys.answer(answer));
+      // Asked about is all that is signed: which of the keys of that name, and since which reshare.
+      AttestedKey attested = keys.get(asked.getKey());
       meant.ifPresent(given -> requireFingerprint(given, attested, "signed"));
       SigningIntent named = keys.naming(attested, asked);
       if (reshareEpoch != null) {
@@ -123,8 +115,10 @@ public final class SignCommand implements Callable<Integer> {
       ExpectedSigning expected = ExpectedSigning.of(named, attested);
       SignedIntent signed;
       if (ready != null) {
+        approval.require(spec, ready, expected.publicKey());
         signed = ready.envelope();
       } else {
+        approval.require(spec, profile.requester(), named, expected.publicKey());
         signed = signer.orElseThrow().sign(named);
         // They name the request when it is repeated or cancelled.
         Printing.err(spec)

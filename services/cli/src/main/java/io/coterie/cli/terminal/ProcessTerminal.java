@@ -1,13 +1,23 @@
 package io.coterie.cli.terminal;
 
-import java.io.Console;
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
-/** The terminal that the process was started from. */
+/**
+ * The terminal that the process was started from, wherever its input and its results go: a person
+ * is asked there if what the question is about, which goes to standard error, is shown there.
+ */
 public final class ProcessTerminal implements Terminal {
+  private static final Path TERMINAL = Path.of("/dev/tty");
   private static final long PATIENCE_SECONDS = 1;
 
   /** A line of fewer columns would have room for its mark alone. */
@@ -15,38 +25,45 @@ public final class ProcessTerminal implements Terminal {
 
   @Override
   public Optional<String> ask(String question) {
-    return console().map(console -> answer(console, question));
-  }
-
-  private static String answer(Console console, String question) {
-    String line = console.readLine("%s", question);
-    return line == null ? "" : line;
-  }
-
-  private static Optional<Console> console() {
-    return Optional.ofNullable(System.console()).filter(Console::isTerminal);
+    if (!isShown()) {
+      return Optional.empty();
+    }
+    Charset charset = Charset.defaultCharset();
+    // Neither makes the file where there is no terminal.
+    try (OutputStream to = Files.newOutputStream(TERMINAL, StandardOpenOption.WRITE);
+        BufferedReader from = Files.newBufferedReader(TERMINAL, charset)) {
+      to.write(question.getBytes(charset));
+      return Optional.of(Objects.requireNonNullElse(from.readLine(), ""));
+    } catch (IOException e) {
+      return Optional.empty();
+    }
   }
 
   @Override
   public int columns() {
-    return console().flatMap(_ -> size()).map(ProcessTerminal::columnsOf).orElse(USUAL_COLUMNS);
+    return isShown()
+        ? said(new ProcessBuilder("stty", "size").redirectInput(TERMINAL.toFile()))
+            .map(ProcessTerminal::columnsOf)
+            .orElse(USUAL_COLUMNS)
+        : USUAL_COLUMNS;
   }
 
-  /** Rows and columns, as stty prints them; the JDK does not know. */
-  private static Optional<String> size() {
+  /** Whether standard error is a terminal; the JDK does not know. */
+  private static boolean isShown() {
+    return said(new ProcessBuilder("test", "-t", "2")).isPresent();
+  }
+
+  /** The output of a program of the system, which has our standard error; empty if it fails. */
+  private static Optional<String> said(ProcessBuilder program) {
     try {
-      Process stty =
-          new ProcessBuilder("stty", "size")
-              .redirectInput(ProcessBuilder.Redirect.INHERIT)
-              .redirectError(ProcessBuilder.Redirect.DISCARD)
-              .start();
-      if (stty.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) && stty.exitValue() == 0) {
+      Process process = program.redirectError(ProcessBuilder.Redirect.INHERIT).start();
+      if (process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS) && process.exitValue() == 0) {
         return Optional.of(
-            new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII));
+            new String(process.getInputStream().readAllBytes(), StandardCharsets.US_ASCII));
       }
-      stty.destroyForcibly();
+      process.destroyForcibly();
     } catch (IOException e) {
-      // There is no stty.
+      // There is no such program, or no terminal.
     } catch (InterruptedException e) {
       Thread.currentThread().interrupt();
     }

@@ -132,7 +132,7 @@ public final class JdbcSigningStore implements SigningStore {
           s.setObject(11, shown.id());
           s.setBytes(12, shown.intentDigest().toByteArray());
         });
-    return find(shown.id());
+    return find(shown.id()).filter(stored -> stored.intentDigest().equals(shown.intentDigest()));
   }
 
   /** A message with nothing but the receipts. */

@@ -222,6 +222,7 @@ public class MessagingConfiguration {
             clock,
             new PostgresMessageQueue.Limits(
                 limits.storedMessages(),
+                limits.storedBytes().toBytes(),
                 limits.storedTimeToLive(),
                 limits.storedWait(),
                 limits.storedPending().toBytes()));

@@ -11,10 +11,13 @@ import org.springframework.util.unit.DataSize;
  * @param body most bytes of a request's body over HTTP
  * @param frame most bytes of a WebSocket message
  * @param buffers most bytes that clients hold: incomplete messages and bodies, calls in progress,
- *     frames to be written; WebSockets without credentials and calls over HTTP get at most half
+ *     answers to be written; WebSockets without credentials and calls over HTTP get at most half
  * @param inFlight most messages pushed to a device and not yet acknowledged
- * @param outbound most bytes that wait to be written to a socket; a client that lets more pile up
- *     is disconnected
+ * @param outbound most bytes of answers that wait to be written to a socket; a client that lets
+ *     more pile up is disconnected
+ * @param pushed most bytes of messages that wait to be written to all sockets; a socket gets a part
+ *     of it, and further messages stay in their queues
+ * @param loaded most memory of stored messages that are being read from the database
  * @param sendTimeout a client that takes longer to read a frame is disconnected
  * @param idle a WebSocket without traffic for so long is closed
  * @param onlineTimeToLive an online message not fetched in this time is dropped
@@ -22,7 +25,10 @@ import org.springframework.util.unit.DataSize;
  * @param onlineBytes most bytes of online messages that wait for a device
  * @param onlineTotal most bytes of online messages that wait for all devices; the longest queues
  *     give way
- * @param storedMessages most stored messages that wait for a device
+ * @param storedMessages most stored messages that wait for a device; a sender that gives its name
+ *     gets a part of them
+ * @param storedBytes most bytes of stored messages that wait for a device, and of those the same
+ *     part
  * @param storedTimeToLive a stored message not fetched in this time is dropped
  * @param storedWait how long messages may wait to be stored before senders that fill more than
  *     their share of the line are told to come back
@@ -42,6 +48,8 @@ public record Limits(
     @DefaultValue("16MB") DataSize buffers,
     @DefaultValue("256") int inFlight,
     @DefaultValue("4MB") DataSize outbound,
+    @DefaultValue("8MB") DataSize pushed,
+    @DefaultValue("4MB") DataSize loaded,
     @DefaultValue("20s") Duration sendTimeout,
     @DefaultValue("90s") Duration idle,
     @DefaultValue("10s") Duration onlineTimeToLive,
@@ -49,6 +57,7 @@ public record Limits(
     @DefaultValue("16MB") DataSize onlineBytes,
     @DefaultValue("16MB") DataSize onlineTotal,
     @DefaultValue("10000") int storedMessages,
+    @DefaultValue("32MB") DataSize storedBytes,
     @DefaultValue("30d") Duration storedTimeToLive,
     @DefaultValue("250ms") Duration storedWait,
     @DefaultValue("8MB") DataSize storedPending,
@@ -63,6 +72,8 @@ public record Limits(
     requirePositive(buffers, "limits.buffers");
     requirePositive(inFlight, "limits.in-flight");
     requirePositive(outbound, "limits.outbound");
+    requirePositive(pushed, "limits.pushed");
+    requirePositive(loaded, "limits.loaded");
     requirePositive(sendTimeout, "limits.send-timeout");
     requirePositive(idle, "limits.idle");
     requirePositive(onlineTimeToLive, "limits.online-time-to-live");
@@ -70,6 +81,7 @@ public record Limits(
     requirePositive(onlineBytes, "limits.online-bytes");
     requirePositive(onlineTotal, "limits.online-total");
     requirePositive(storedMessages, "limits.stored-messages");
+    requirePositive(storedBytes, "limits.stored-bytes");
     requirePositive(storedTimeToLive, "limits.stored-time-to-live");
     requirePositive(storedWait, "limits.stored-wait");
     requirePositive(storedPending, "limits.stored-pending");

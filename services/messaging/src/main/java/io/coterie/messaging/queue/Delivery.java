@@ -39,6 +39,10 @@ public record Delivery(
    * @param envelope with the content, unless that is shared
    * @param shared the content, exactly if there is a shared body
    */
-  public record Recipient(
-      DeviceAddress device, Envelope envelope, @Nullable SharedContent shared) {}
+  public record Recipient(DeviceAddress device, Envelope envelope, @Nullable SharedContent shared) {
+    /** Bytes of the message as its device gets it. */
+    public int bytes() {
+      return envelope.getSerializedSize() + (shared == null ? 0 : shared.size());
+    }
+  }
 }

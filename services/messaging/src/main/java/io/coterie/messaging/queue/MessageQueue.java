@@ -26,8 +26,22 @@ public interface MessageQueue {
   /** Takes the oldest online message that is still in time. */
   Optional<QueuedMessage> takeOnline(DeviceAddress device);
 
-  /** Stored messages, oldest first, leaving out {@code except}. */
-  List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit);
+  /**
+   * Stored messages, oldest first, leaving out {@code except}.
+   *
+   * @param limit most messages
+   * @param bytes most bytes of them in memory; further messages stay where they are
+   */
+  Loaded stored(DeviceAddress device, Collection<Long> except, int limit, long bytes);
+
+  /**
+   * Messages out of a device's queue.
+   *
+   * @param more whether there may be others
+   * @param larger the bytes of the first message if it alone has more than was asked for, and so is
+   *     not among the messages; otherwise 0
+   */
+  record Loaded(List<QueuedMessage> messages, boolean more, long larger) {}
 
   /**
    * Forgets a stored message that its device has acknowledged. Does not block: from now on {@link

@@ -54,6 +54,8 @@ final class ClientConnection implements Presence.Subscriber {
    *
    * @param memory of connections of clients that have proved who they are
    * @param anonymousMemory of the others
+   * @param pushMemory of messages on their way to the former
+   * @param loads of stored messages for them
    */
   record Services(
       Dispatcher dispatcher,
@@ -64,6 +66,8 @@ final class ClientConnection implements Presence.Subscriber {
       ExecutorService blockingCalls,
       ConnectionMemory memory,
       ConnectionMemory anonymousMemory,
+      PushMemory pushMemory,
+      StoredLoads loads,
       Limits limits,
       Consumer<ClientConnection> onClosed) {}
 
@@ -94,7 +98,11 @@ final class ClientConnection implements Presence.Subscriber {
     this.assembler = new FrameAssembler((int) limits.frame().toBytes(), memory);
     this.frames =
         new OutboundFrames(
-            limits.outbound().toBytes(), memory, services.blockingCalls(), new FramesListener());
+            limits.outbound().toBytes(),
+            memory,
+            services.pushMemory().open(this::mayPush, this::readsNothing),
+            services.blockingCalls(),
+            new FramesListener());
     this.calls = new CallGate(services.blockingCalls());
     this.window =
         who == null
@@ -102,6 +110,7 @@ final class ClientConnection implements Presence.Subscriber {
             : new DeliveryWindow(
                 who.address(),
                 services.queue(),
+                services.loads(),
                 frames,
                 services.metrics(),
                 this::background,
@@ -420,12 +429,20 @@ final class ClientConnection implements Presence.Subscriber {
     }
   }
 
+  private void mayPush() {
+    if (window != null) {
+      window.resume();
+    }
+  }
+
+  private void readsNothing() {
+    close(CloseCodes.VIOLATED_POLICY, "too slow");
+  }
+
   private final class FramesListener implements OutboundFrames.Listener {
     @Override
     public void hasRoom() {
-      if (window != null) {
-        window.resume();
-      }
+      mayPush();
     }
 
     @Override

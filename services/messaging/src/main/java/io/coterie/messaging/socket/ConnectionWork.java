@@ -22,14 +22,18 @@ import org.jspecify.annotations.Nullable;
  * of one kind keeps no other waiting, and no source another.
  */
 public final class ConnectionWork implements AutoCloseable {
+  private static final int PROCESSORS = Runtime.getRuntime().availableProcessors();
+
   /** Handshakes leave at least one processor to those that are connected. */
-  private static final int HANDSHAKE_THREADS =
-      Math.max(1, Runtime.getRuntime().availableProcessors() / 2);
+  private static final int HANDSHAKE_THREADS = Math.max(1, PROCESSORS / 2);
 
-  /** Frames wait for the database only for an account that is not in memory. */
-  private static final int ANONYMOUS_THREADS = 4;
+  /**
+   * Frames wait for the database only for an account that is not in memory. More threads than
+   * processors would let each frame wait for a slice of time of each.
+   */
+  private static final int ANONYMOUS_THREADS = Math.clamp(PROCESSORS, 2, 4);
 
-  private static final int AUTHENTICATED_THREADS = 8;
+  private static final int AUTHENTICATED_THREADS = Math.clamp(2 * PROCESSORS, 2, 8);
   private static final int FRAME_THREADS_OF_SOURCE = 2;
 
   /** More than a task takes that waits for no database and for no client that does not read. */
@@ -195,11 +199,16 @@ public final class ConnectionWork implements AutoCloseable {
   /** Reads frames of a WebSocket, or writes some, again as long as the task returns true. */
   void frames(String connection, Source network, BooleanSupplier task) {
     Source account = accounts.get(connection);
-    if (account == null) {
-      anonymous.repeat(network, task);
-    } else {
-      authenticated.repeat(account, task);
-    }
+    ofFrames(account).repeat(account == null ? network : account, task);
+  }
+
+  /** Whether frames of others wait for the thread that reads those of that WebSocket. */
+  boolean framesWait(String connection) {
+    return ofFrames(accounts.get(connection)).turnsWait();
+  }
+
+  private FairExecutor ofFrames(@Nullable Source account) {
+    return account == null ? anonymous : authenticated;
   }
 
   @Override

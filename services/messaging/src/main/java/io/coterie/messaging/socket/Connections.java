@@ -12,6 +12,7 @@ import jakarta.websocket.CloseReason.CloseCodes;
 import java.time.Duration;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -29,6 +30,9 @@ import org.springframework.context.SmartLifecycle;
  */
 public final class Connections implements SmartLifecycle {
   private static final Logger LOG = LoggerFactory.getLogger(Connections.class);
+
+  /** How long a client may read nothing while others wait for the memory that it keeps. */
+  private static final Duration STUCK = Duration.ofSeconds(5);
 
   private final Set<ClientConnection> open = ConcurrentHashMap.newKeySet();
   private final Places<ClientConnection> places;
@@ -62,6 +66,14 @@ public final class Connections implements SmartLifecycle {
             blockingCalls,
             new ConnectionMemory(limits.buffers().toBytes() / 2, blockingCalls),
             new ConnectionMemory(limits.buffers().toBytes() / 2, blockingCalls),
+            new PushMemory(
+                limits.pushed().toBytes(),
+                STUCK.toNanos(),
+                blockingCalls,
+                CompletableFuture.delayedExecutor(
+                    STUCK.toMillis(), TimeUnit.MILLISECONDS, blockingCalls),
+                System::nanoTime),
+            new StoredLoads(limits.loaded().toBytes()),
             limits,
             this::closed);
     metrics.connections("authenticated", () -> count(true));

@@ -6,11 +6,11 @@ import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.messaging.telemetry.MessagingMetrics;
 import java.util.HashMap;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 
 /**
@@ -24,11 +24,18 @@ final class DeliveryWindow {
   /** Stored messages loaded at once. */
   private static final int LOAD_BATCH = 64;
 
+  /** Bytes of stored messages loaded at once, unless the first of them alone has more. */
+  static final long LOAD_BYTES = 256 * 1_024;
+
+  /** A load for less room than this would often find a message that has more. */
+  private static final long LEAST_LOAD_BYTES = LOAD_BYTES / 2;
+
   /** Messages that a client may refuse to acknowledge before it is told to start over. */
   private static final int MAX_REFUSED = 1_024;
 
   private final DeviceAddress device;
   private final MessageQueue queue;
+  private final StoredLoads loads;
   private final OutboundFrames frames;
   private final MessagingMetrics metrics;
   private final Consumer<Runnable> background;
@@ -51,12 +58,14 @@ final class DeliveryWindow {
   DeliveryWindow(
       DeviceAddress device,
       MessageQueue queue,
+      StoredLoads loads,
       OutboundFrames frames,
       MessagingMetrics metrics,
       Consumer<Runnable> background,
       int size) {
     this.device = device;
     this.queue = queue;
+    this.loads = loads;
     this.frames = frames;
     this.metrics = metrics;
     this.background = background;
@@ -149,38 +158,55 @@ final class DeliveryWindow {
   }
 
   private void load() {
+    long larger = 0;
     while (true) {
-      Set<Long> except;
-      int limit;
+      long bytes;
       synchronized (this) {
         if (!mayPush() || !loadAgain) {
           loading = false;
           return;
         }
-        loadAgain = false;
-        limit = Math.min(LOAD_BATCH, size - inFlight.size());
-        except = new HashSet<>(refused);
-        inFlight.values().forEach(id -> id.ifPresent(except::add));
+        long room = Math.clamp(frames.pushRoom(), LEAST_LOAD_BYTES, LOAD_BYTES);
+        bytes = Math.max(larger, room);
       }
-      List<QueuedMessage> loaded = queue.stored(device, except, limit);
-      synchronized (this) {
-        pushLoaded(loaded, limit);
-      }
+      AtomicLong next = new AtomicLong();
+      loads.run(bytes, () -> next.set(load(bytes)));
+      larger = next.get();
       frames.write();
     }
   }
 
+  /** Loads within its turn; returns the bytes of the first message if it alone has more. */
+  private long load(long bytes) {
+    Set<Long> except;
+    int limit;
+    synchronized (this) {
+      if (!mayPush()) {
+        return 0;
+      }
+      loadAgain = false;
+      limit = Math.min(LOAD_BATCH, size - inFlight.size());
+      except = new HashSet<>(refused);
+      inFlight.values().forEach(id -> id.ifPresent(except::add));
+    }
+    MessageQueue.Loaded loaded = queue.stored(device, except, limit, bytes);
+    synchronized (this) {
+      pushLoaded(loaded);
+    }
+    return loaded.larger();
+  }
+
   /** The lock is held. */
-  private void pushLoaded(List<QueuedMessage> loaded, int limit) {
+  private void pushLoaded(MessageQueue.Loaded loaded) {
     int pushed = 0;
-    for (QueuedMessage message : loaded) {
+    for (QueuedMessage message : loaded.messages()) {
       if (!mayPush()) {
         break;
       }
       push(message);
       pushed++;
     }
-    if (pushed < loaded.size() || loaded.size() == limit) {
+    if (pushed < loaded.messages().size() || loaded.more()) {
       loadAgain = true;
     } else if (!drained) {
       // The client has what was stored before it connected.
@@ -191,7 +217,7 @@ final class DeliveryWindow {
 
   /** Whether one more message may be in flight. The lock is held. */
   private boolean mayPush() {
-    return running && inFlight.size() < size && frames.hasRoom();
+    return running && inFlight.size() < size && frames.pushRoom() > 0;
   }
 
   /** The lock is held. */

@@ -13,6 +13,7 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.RejectedExecutionException;
+import java.util.function.BooleanSupplier;
 import org.apache.tomcat.util.net.NioChannel;
 import org.apache.tomcat.util.net.NioEndpoint;
 import org.apache.tomcat.util.net.SSLSupport;
@@ -30,7 +31,9 @@ import org.slf4j.LoggerFactory;
 final class FairEndpoint extends NioEndpoint {
   private static final Logger LOG = LoggerFactory.getLogger(FairEndpoint.class);
 
-  /** Bytes that a WebSocket may send in its turn; with more it takes another. */
+  /**
+   * Bytes that a WebSocket may send in its turn while no other waits; with more it takes another.
+   */
   private static final int BYTES_OF_A_TURN = 64 << 10;
 
   private final Map<SocketChannel, Peer> peers = new ConcurrentHashMap<>();
@@ -228,7 +231,7 @@ final class FairEndpoint extends NioEndpoint {
     connection.getLock().lock();
     try {
       if (peer.webSocket == null) {
-        if (!turn(connection, event, Long.MAX_VALUE)) {
+        if (!turn(connection, event, Long.MAX_VALUE, () -> false)) {
           return;
         }
         next = SocketEvent.OPEN_READ;
@@ -244,7 +247,7 @@ final class FairEndpoint extends NioEndpoint {
       SocketWrapperBase<NioChannel> connection, SocketEvent event, Peer peer, String id) {
     if (event == SocketEvent.OPEN_READ) {
       if (peer.reading.await()) {
-        work().frames(id, peer.client(), () -> read(connection, peer));
+        work().frames(id, peer.client(), () -> read(connection, peer, id));
       }
       return;
     }
@@ -253,7 +256,7 @@ final class FairEndpoint extends NioEndpoint {
             id,
             peer.client(),
             () -> {
-              if (turn(connection, event, BYTES_OF_A_TURN)) {
+              if (turn(connection, event, BYTES_OF_A_TURN, () -> work().framesWait(id))) {
                 processSocket(connection, SocketEvent.OPEN_READ, true);
               }
               return false;
@@ -261,11 +264,11 @@ final class FairEndpoint extends NioEndpoint {
   }
 
   /** Reads in one turn, and says whether there is another. */
-  private boolean read(SocketWrapperBase<NioChannel> connection, Peer peer) {
+  private boolean read(SocketWrapperBase<NioChannel> connection, Peer peer, String id) {
     peer.reading.begin();
     boolean more = false;
     try {
-      more = turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN);
+      more = turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN, () -> work().framesWait(id));
     } finally {
       more = peer.reading.end(more);
     }
@@ -273,10 +276,18 @@ final class FairEndpoint extends NioEndpoint {
   }
 
   /** Whether the connection may have sent more than was read. */
-  private boolean turn(SocketWrapperBase<NioChannel> connection, SocketEvent event, long bytes) {
+  private boolean turn(
+      SocketWrapperBase<NioChannel> connection,
+      SocketEvent event,
+      long bytes,
+      BooleanSupplier othersWait) {
     connection.getLock().lock();
     try {
-      boolean more = TurnChannel.turn(bytes, () -> super.processSocket(connection, event, false));
+      boolean more =
+          TurnChannel.turn(
+              bytes,
+              othersWait,
+              () -> OutboundFrames.together(() -> super.processSocket(connection, event, false)));
       return more && !connection.isClosed();
     } finally {
       connection.getLock().unlock();

@@ -37,6 +37,7 @@ final class FairExecutor implements AutoCloseable {
   private final Set<Turn> running = new LinkedHashSet<>();
   private int working;
   private long waiting;
+  private volatile boolean turnsWait;
   private boolean closed;
 
   /** The tasks of one source. It is among the turns if it has a task that may run now. */
@@ -129,10 +130,16 @@ final class FairExecutor implements AutoCloseable {
     return waiting;
   }
 
+  /** Whether a task waits that could run now if there was a thread for it. */
+  boolean turnsWait() {
+    return turnsWait;
+  }
+
   private void takeTurn(Line line) {
     if (!line.hasTurn && !line.tasks.isEmpty() && line.running < maxOfSource) {
       line.hasTurn = true;
       turns.addLast(line);
+      turnsWait = true;
     }
   }
 
@@ -245,6 +252,7 @@ final class FairExecutor implements AutoCloseable {
   private @Nullable Turn begin() {
     Line line = turns.pollFirst();
     if (line == null) {
+      turnsWait = false;
       return null;
     }
     line.hasTurn = false;
@@ -253,6 +261,7 @@ final class FairExecutor implements AutoCloseable {
     Turn turn = new Turn(line, line.tasks.removeFirst());
     running.add(turn);
     takeTurn(line);
+    turnsWait = !turns.isEmpty();
     return turn;
   }
 

@@ -2,6 +2,7 @@ package io.coterie.messaging.socket;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.CodedInputStream;
+import com.google.protobuf.CodedOutputStream;
 import com.google.protobuf.DiscardUnknownFieldsParser;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Parser;
@@ -13,10 +14,12 @@ import io.coterie.messaging.api.ApiRequest;
 import io.coterie.messaging.api.ApiResponse;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.QueuedMessage;
+import io.coterie.proto.signal.Envelope;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import io.coterie.proto.signal.WebSocketResponseMessage;
 import java.io.IOException;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -126,32 +129,90 @@ final class SocketMessages {
         .toByteArray();
   }
 
-  /** The push of a message, under that id. */
+  /** Whatever all pushes have in common. */
+  private static final byte[] PUSH =
+      WebSocketRequestMessage.newBuilder()
+          .setVerb("PUT")
+          .setPath("/api/v1/message")
+          .addHeaders("X-Signal-Key: false")
+          .build()
+          .toByteArray();
+
+  /**
+   * The push of a message, under that id. Most of what the service does is this, so the content is
+   * copied once, to where it leaves from.
+   */
   static byte[] push(long id, QueuedMessage message) {
-    WebSocketRequestMessage.Builder request =
-        request(id, "/api/v1/message")
-            .setBody(message.complete().toByteString())
-            .addHeaders("X-Signal-Key: false")
-            .addHeaders("X-Signal-Timestamp: " + message.envelope().getServerTimestamp());
-    if (message.traceparent() != null) {
-      request.addHeaders("traceparent: " + message.traceparent());
+    Envelope envelope = message.envelope();
+    @Nullable ByteString content = message.shared() == null ? null : message.shared().content();
+    List<String> headers = pushHeaders(message);
+    int bodySize = envelope.getSerializedSize();
+    if (content != null) {
+      bodySize += CodedOutputStream.computeBytesSize(Envelope.CONTENT_FIELD_NUMBER, content);
     }
-    return frame(request);
+    int requestSize =
+        PUSH.length
+            + lengthOfField(WebSocketRequestMessage.BODY_FIELD_NUMBER, bodySize)
+            + CodedOutputStream.computeUInt64Size(WebSocketRequestMessage.ID_FIELD_NUMBER, id);
+    for (String header : headers) {
+      requestSize +=
+          CodedOutputStream.computeStringSize(WebSocketRequestMessage.HEADERS_FIELD_NUMBER, header);
+    }
+    byte[] frame =
+        new byte
+            [CodedOutputStream.computeEnumSize(
+                    WebSocketMessage.TYPE_FIELD_NUMBER, WebSocketMessage.Type.REQUEST_VALUE)
+                + lengthOfField(WebSocketMessage.REQUEST_FIELD_NUMBER, requestSize)];
+    try {
+      CodedOutputStream out = CodedOutputStream.newInstance(frame);
+      out.writeEnum(WebSocketMessage.TYPE_FIELD_NUMBER, WebSocketMessage.Type.REQUEST_VALUE);
+      begin(out, WebSocketMessage.REQUEST_FIELD_NUMBER, requestSize);
+      out.writeRawBytes(PUSH);
+      begin(out, WebSocketRequestMessage.BODY_FIELD_NUMBER, bodySize);
+      envelope.writeTo(out);
+      if (content != null) {
+        out.writeBytes(Envelope.CONTENT_FIELD_NUMBER, content);
+      }
+      out.writeUInt64(WebSocketRequestMessage.ID_FIELD_NUMBER, id);
+      for (String header : headers) {
+        out.writeString(WebSocketRequestMessage.HEADERS_FIELD_NUMBER, header);
+      }
+      out.checkNoSpaceLeft();
+    } catch (IOException e) {
+      throw new IllegalStateException("a frame of another size than its parts", e);
+    }
+    return frame;
+  }
+
+  private static List<String> pushHeaders(QueuedMessage message) {
+    String timestamp = "X-Signal-Timestamp: " + message.envelope().getServerTimestamp();
+    return message.traceparent() == null
+        ? List.of(timestamp)
+        : List.of(timestamp, "traceparent: " + message.traceparent());
+  }
+
+  private static int lengthOfField(int field, int size) {
+    return CodedOutputStream.computeTagSize(field)
+        + CodedOutputStream.computeUInt32SizeNoTag(size)
+        + size;
+  }
+
+  /** Begins a field of so many bytes, which follow. */
+  private static void begin(CodedOutputStream out, int field, int size) throws IOException {
+    out.writeTag(field, WireFormat.WIRETYPE_LENGTH_DELIMITED);
+    out.writeUInt32NoTag(size);
   }
 
   /** Tells the client that it has what was stored before it connected. */
   static byte[] queueEmpty(long id) {
-    return frame(request(id, "/api/v1/queue/empty").setBody(ByteString.EMPTY));
-  }
-
-  private static WebSocketRequestMessage.Builder request(long id, String path) {
-    return WebSocketRequestMessage.newBuilder().setVerb("PUT").setPath(path).setId(id);
-  }
-
-  private static byte[] frame(WebSocketRequestMessage.Builder request) {
     return WebSocketMessage.newBuilder()
         .setType(WebSocketMessage.Type.REQUEST)
-        .setRequest(request)
+        .setRequest(
+            WebSocketRequestMessage.newBuilder()
+                .setVerb("PUT")
+                .setPath("/api/v1/queue/empty")
+                .setId(id)
+                .setBody(ByteString.EMPTY))
         .build()
         .toByteArray();
   }

@@ -2,13 +2,21 @@ package io.coterie.messaging.socket;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.SocketChannel;
+import java.util.function.BooleanSupplier;
 import org.apache.tomcat.util.net.NioEndpoint;
+import org.apache.tomcat.util.net.NioEndpoint.NioSocketWrapper;
 import org.apache.tomcat.util.net.SecureNioChannel;
 import org.apache.tomcat.util.net.SocketBufferHandler;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A TLS connection that is read for a bounded time at once. The container reads until there is
  * nothing more, which may never be so if the client sends faster than the service works.
+ *
+ * <p>Short frames of a WebSocket that are written one right after another leave together: in one
+ * record, which costs either end as much as one frame alone. All but the last wait here, and have
+ * been written as far as the container knows.
  *
  * <p>A turn is of the thread that reads, and not of the channel: the container gives the channel of
  * a connection that has ended to another one, maybe before the turn has ended.
@@ -16,12 +24,33 @@ import org.apache.tomcat.util.net.SocketBufferHandler;
 final class TurnChannel extends SecureNioChannel {
   private static final ScopedValue<Turn> TURN = ScopedValue.newInstance();
 
-  private static final class Turn {
+  /** As much as a record of TLS holds. */
+  private static final int RECORD_BYTES = 16 << 10;
+
+  /** Null unless frames wait. Used by one write at a time, which the container sees to. */
+  private @Nullable ByteBuffer waiting;
+
+  /** The reading of one thread for one connection at once. */
+  static final class Turn {
+    private final BooleanSupplier othersWait;
     private long left;
+    private boolean hasRead;
     private boolean cut;
 
-    Turn(long bytes) {
-      left = bytes;
+    Turn(long bytes, BooleanSupplier othersWait) {
+      this.left = bytes;
+      this.othersWait = othersWait;
+    }
+
+    /** Whether the connection may be read once more in this turn. */
+    boolean mayRead() {
+      cut |= left <= 0 || (hasRead && othersWait.getAsBoolean());
+      return !cut;
+    }
+
+    void read(int bytes) {
+      left -= Math.max(0, bytes);
+      hasRead |= bytes > 0;
     }
   }
 
@@ -33,10 +62,11 @@ final class TurnChannel extends SecureNioChannel {
    * Works for one connection.
    *
    * @param bytes after which the connection seems to have sent no more
+   * @param othersWait whether others wait for this thread: then it seems so after the first read
    * @return whether the connection may have sent more than was read
    */
-  static boolean turn(long bytes, Runnable work) {
-    Turn turn = new Turn(bytes);
+  static boolean turn(long bytes, BooleanSupplier othersWait, Runnable work) {
+    Turn turn = new Turn(bytes, othersWait);
     ScopedValue.where(TURN, turn).run(work);
     return turn.cut;
   }
@@ -54,12 +84,62 @@ final class TurnChannel extends SecureNioChannel {
       return super.read(buffer);
     }
     Turn turn = TURN.get();
-    if (turn.left <= 0) {
-      turn.cut = true;
+    if (!turn.mayRead()) {
       return 0;
     }
     int read = super.read(buffer);
-    turn.left -= Math.max(0, read);
+    turn.read(read);
     return read;
+  }
+
+  @Override
+  public long write(ByteBuffer[] sources, int offset, int length) throws IOException {
+    long size = 0;
+    for (int i = offset; i < offset + length; i++) {
+      size += sources[i].remaining();
+    }
+    if (OutboundFrames.isMoreToCome() && keeps(size)) {
+      @Nullable ByteBuffer together = waiting == null ? ByteBuffer.allocate(RECORD_BYTES) : waiting;
+      for (int i = offset; i < offset + length; i++) {
+        together.put(sources[i]);
+      }
+      waiting = together;
+      return size;
+    }
+    if (waiting != null) {
+      return writeWaiting(waiting, sources, offset, length);
+    }
+    if (size == 0) {
+      // The container asks until nothing is left. A record without content would be one more.
+      flushOutbound();
+      return 0;
+    }
+    return super.write(sources, offset, length);
+  }
+
+  private boolean keeps(long size) {
+    return size <= (waiting == null ? RECORD_BYTES : waiting.remaining());
+  }
+
+  /** Writes what waits and then the sources, of which it returns how much it has written. */
+  private long writeWaiting(ByteBuffer together, ByteBuffer[] sources, int offset, int length)
+      throws IOException {
+    ByteBuffer[] all = new ByteBuffer[length + 1];
+    all[0] = together.flip();
+    System.arraycopy(sources, offset, all, 1, length);
+    int before = together.remaining();
+    long written = super.write(all, 0, all.length) - before + together.remaining();
+    if (together.hasRemaining()) {
+      together.compact();
+      return written;
+    }
+    waiting = null;
+    return written > 0 ? written : write(sources, offset, length);
+  }
+
+  @Override
+  public void reset(SocketChannel channel, NioSocketWrapper wrapper) throws IOException {
+    waiting = null;
+    super.reset(channel, wrapper);
   }
 }

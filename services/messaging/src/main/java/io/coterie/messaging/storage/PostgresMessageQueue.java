@@ -1,7 +1,7 @@
 package io.coterie.messaging.storage;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
+import com.google.protobuf.UnsafeByteOperations;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
@@ -10,6 +10,7 @@ import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.messaging.queue.QueuedMessage;
 import io.coterie.proto.signal.Envelope;
+import java.nio.ByteBuffer;
 import java.sql.Array;
 import java.sql.Connection;
 import java.sql.ResultSet;
@@ -20,10 +21,9 @@ import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
-import java.util.HashMap;
 import java.util.HashSet;
+import java.util.Iterator;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
@@ -83,12 +83,17 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
 
   /**
    * @param storedMessages most stored messages that wait for one device
+   * @param storedBytes most bytes of them
    * @param storedTimeToLive how long a stored message waits to be fetched
    * @param storedWait how long messages may wait to be stored before greedy senders are refused
    * @param storedPending most bytes of messages that wait to be stored
    */
   public record Limits(
-      int storedMessages, Duration storedTimeToLive, Duration storedWait, long storedPending) {}
+      int storedMessages,
+      long storedBytes,
+      Duration storedTimeToLive,
+      Duration storedWait,
+      long storedPending) {}
 
   public PostgresMessageQueue(
       JdbcClient jdbc,
@@ -105,7 +110,11 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     this.presence = presence;
     this.clock = clock;
     this.limits = limits;
-    this.room = new QueueRoom(jdbc, limits.storedMessages());
+    this.room =
+        new QueueRoom(
+            jdbc,
+            new QueueRoom.Size(limits.storedMessages(), limits.storedBytes()),
+            System::nanoTime);
     this.commit =
         new GroupCommit(
             this::store,
@@ -140,7 +149,7 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   }
 
   private List<Set<DeviceAddress>> storeInTransaction(List<Delivery> deliveries) {
-    Map<DeviceAddress, Integer> left = room(deliveries);
+    Iterator<Boolean> hasRoom = room.take(sizes(deliveries)).iterator();
     List<Set<DeviceAddress>> full = new ArrayList<>();
     List<byte[]> bodies = new ArrayList<>();
     List<Row> rows = new ArrayList<>();
@@ -148,11 +157,11 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
       Set<DeviceAddress> refused = new HashSet<>();
       int before = rows.size();
       for (Delivery.Recipient recipient : delivery.recipients()) {
-        if (left.merge(recipient.device(), -1, Integer::sum) < 0) {
-          refused.add(recipient.device());
-        } else {
+        if (hasRoom.next()) {
           rows.add(
               new Row(recipient, delivery.sharedBody() == null ? -1 : bodies.size(), delivery));
+        } else {
+          refused.add(recipient.device());
         }
       }
       if (delivery.sharedBody() != null && rows.size() > before) {
@@ -169,15 +178,24 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
    */
   private record Row(Delivery.Recipient recipient, int body, Delivery delivery) {}
 
-  /** How many of its messages each recipient's queue takes. */
-  private Map<DeviceAddress, Integer> room(List<Delivery> deliveries) {
-    Map<DeviceAddress, Integer> wanted = new HashMap<>();
-    for (Delivery delivery : deliveries) {
-      for (Delivery.Recipient recipient : delivery.recipients()) {
-        wanted.merge(recipient.device(), 1, Integer::sum);
-      }
+  /** The messages of all recipients, in their order. */
+  private static List<QueueRoom.Message> sizes(List<Delivery> deliveries) {
+    return deliveries.stream()
+        .flatMap(delivery -> delivery.recipients().stream())
+        .map(
+            recipient ->
+                new QueueRoom.Message(
+                    recipient.device(), sender(recipient.envelope()), recipient.bytes()))
+        .toList();
+  }
+
+  /** Null if the sender has not given its name. */
+  private static @Nullable UUID sender(Envelope envelope) {
+    if (!envelope.hasSourceServiceId()) {
+      return null;
     }
-    return room.take(wanted);
+    ByteBuffer aci = envelope.getSourceServiceId().asReadOnlyByteBuffer();
+    return new UUID(aci.getLong(), aci.getLong());
   }
 
   /** The ids of the bodies, in their order. */
@@ -220,10 +238,11 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     batch.update(
         """
         INSERT INTO stored_message (aci, device_id, received_at, envelope, shared_body_id,
-          recipient_view, traceparent)
-        SELECT d.aci, d.device_id, ?, m.envelope, m.body, m.view, m.traceparent
-        FROM unnest(?::uuid[], ?::smallint[], ?::bytea[], ?::bigint[], ?::bytea[], ?::text[])
-          WITH ORDINALITY AS m (aci, device_id, envelope, body, view, traceparent, position)
+          recipient_view, traceparent, sender, bytes)
+        SELECT d.aci, d.device_id, ?, m.envelope, m.body, m.view, m.traceparent, m.sender, m.bytes
+        FROM unnest(?::uuid[], ?::smallint[], ?::bytea[], ?::bigint[], ?::bytea[], ?::text[],
+            ?::uuid[], ?::integer[]) WITH ORDINALITY
+          AS m (aci, device_id, envelope, body, view, traceparent, sender, bytes, position)
         JOIN device d ON d.aci = m.aci AND d.device_id = m.device_id
         ORDER BY m.position FOR KEY SHARE OF d
         """,
@@ -245,6 +264,9 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
                   rows,
                   r -> r.recipient().shared() == null ? null : r.recipient().shared().view()));
           statement.setArray(7, array(connection, "text", rows, r -> r.delivery().traceparent()));
+          statement.setArray(
+              8, array(connection, "uuid", rows, r -> sender(r.recipient().envelope())));
+          statement.setArray(9, array(connection, "integer", rows, r -> r.recipient().bytes()));
         });
   }
 
@@ -267,23 +289,57 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
   }
 
   @Override
-  public List<QueuedMessage> stored(DeviceAddress device, Collection<Long> except, int limit) {
+  public Loaded stored(DeviceAddress device, Collection<Long> except, int limit, long bytes) {
     // Taken before the query, which may still see messages that are deleted meanwhile.
     Set<Long> leftOut = new HashSet<>(except);
     leftOut.addAll(acknowledged);
-    return jdbc.sql(
-            """
-            SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body
-            FROM stored_message m LEFT JOIN shared_body b ON b.id = m.shared_body_id
-            WHERE m.aci = :aci AND m.device_id = :device AND m.id <> ALL (:except)
-            ORDER BY m.id LIMIT :limit
-            """)
-        .param("aci", device.aci())
-        .param("device", device.deviceId())
-        .param("except", leftOut.toArray(Long[]::new))
-        .param("limit", limit)
-        .query((row, n) -> message(row))
-        .list();
+    // Sizes are known without the bytes, which only messages within the bound are asked for.
+    List<Candidate> candidates =
+        jdbc.sql(
+                """
+                SELECT id, size, total, candidates, recipient_view, traceparent,
+                  CASE WHEN total <= :bytes THEN envelope END AS envelope,
+                  CASE WHEN total <= :bytes THEN body END AS body
+                FROM (
+                  SELECT *, sum(size) OVER (ORDER BY id) AS total, count(*) OVER () AS candidates,
+                    row_number() OVER (ORDER BY id) AS place
+                  FROM (
+                    SELECT m.id, m.envelope, m.recipient_view, m.traceparent, b.body,
+                      octet_length(m.envelope) + coalesce(octet_length(b.body), 0) AS size
+                    FROM stored_message m LEFT JOIN shared_body b ON b.id = m.shared_body_id
+                    WHERE m.aci = :aci AND m.device_id = :device AND m.id <> ALL (:except)
+                    ORDER BY m.id LIMIT :limit) AS oldest) AS sized
+                WHERE total <= :bytes OR place = 1 ORDER BY id
+                """)
+            .param("aci", device.aci())
+            .param("device", device.deviceId())
+            .param("except", leftOut.toArray(Long[]::new))
+            .param("limit", limit)
+            .param("bytes", bytes)
+            .query((row, n) -> candidate(row, bytes))
+            .list();
+    if (candidates.isEmpty()) {
+      return new Loaded(List.of(), false, 0);
+    }
+    Candidate first = candidates.getFirst();
+    List<QueuedMessage> messages = candidates.stream().flatMap(c -> c.message().stream()).toList();
+    return new Loaded(
+        messages,
+        messages.size() < first.of() || first.of() == limit,
+        first.message().isPresent() ? 0 : first.size());
+  }
+
+  /**
+   * @param of how many messages were looked at
+   * @param message empty if it has too many bytes
+   */
+  private record Candidate(long size, int of, Optional<QueuedMessage> message) {}
+
+  private static Candidate candidate(ResultSet row, long bytes) throws SQLException {
+    return new Candidate(
+        row.getLong("size"),
+        row.getInt("candidates"),
+        row.getLong("total") <= bytes ? Optional.of(message(row)) : Optional.empty());
   }
 
   private static QueuedMessage message(ResultSet row) throws SQLException {
@@ -294,7 +350,8 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
         byte[] content =
             SealedSenderMultiRecipientMessage.messageForRecipient(
                 body, row.getBytes("recipient_view"));
-        envelope = envelope.toBuilder().setContent(ByteString.copyFrom(content)).build();
+        envelope =
+            envelope.toBuilder().setContent(UnsafeByteOperations.unsafeWrap(content)).build();
       }
       return new QueuedMessage(
           OptionalLong.of(row.getLong("id")), envelope, null, row.getString("traceparent"));

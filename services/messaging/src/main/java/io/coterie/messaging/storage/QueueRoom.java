@@ -3,88 +3,198 @@ package io.coterie.messaging.storage;
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
 import io.coterie.messaging.account.DeviceAddress;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
+import java.util.function.BiFunction;
+import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 /**
- * How many more messages the queues of devices take. Counting a long queue takes long, so a count
- * is good for some messages: for a share of the room that it has found, because other replicas fill
- * the same room. Messages that are fetched meanwhile only make more.
+ * How much more the queues of devices take, in messages and in bytes: of all senders together, and
+ * of each that has given its name a part of that. Counting a long queue takes long, so a count is
+ * good for some messages: for a share of the room that it has found, because other replicas fill
+ * the same room. Messages that are fetched meanwhile only make more. A queue that was full is full
+ * for a while.
  */
 final class QueueRoom {
   /** So many replicas may fill a queue by the same count. */
   private static final int REPLICAS = 4;
 
-  private static final int MAX_REMEMBERED = 100_000;
+  /** So many named senders fill a queue. */
+  static final int SENDERS = 4;
+
+  /** How long a queue that was full is not counted again. */
+  static final Duration FULL = Duration.ofSeconds(1);
+
+  private static final int MAX_REMEMBERED = 20_000;
 
   private final JdbcClient jdbc;
-  private final int storedMessages;
+  private final Size most;
+  private final LongSupplier nanos;
 
-  /** Messages that a device's queue takes before it has to be counted again. */
-  private final Cache<DeviceAddress, Integer> counted =
+  private final Cache<Queue, Remembered> counted =
       Caffeine.newBuilder().executor(Runnable::run).maximumSize(MAX_REMEMBERED).build();
 
+  /** Messages and their bytes. */
+  record Size(long messages, long bytes) {
+    private static final Size NONE = new Size(0, 0);
+
+    private Size plus(Size other) {
+      return new Size(messages + other.messages, bytes + other.bytes);
+    }
+
+    private Size minus(Size other) {
+      return new Size(messages - other.messages, bytes - other.bytes);
+    }
+
+    private Size part(int of) {
+      return new Size(messages / of, bytes / of);
+    }
+
+    /** The part of one named sender: at least one message. */
+    private Size ofSender() {
+      return new Size(Math.max(1, messages / SENDERS), bytes / SENDERS);
+    }
+
+    private boolean holds(Size other) {
+      return other.messages <= messages && other.bytes <= bytes;
+    }
+  }
+
   /**
-   * @param storedMessages most messages that wait for one device
+   * A message that is to be stored.
+   *
+   * @param sender null if the sender has not given its name
    */
-  QueueRoom(JdbcClient jdbc, int storedMessages) {
+  record Message(DeviceAddress device, @Nullable UUID sender, long bytes) {
+    private List<Queue> queues() {
+      Queue all = new Queue(device, null);
+      return sender == null ? List.of(all) : List.of(all, new Queue(device, sender));
+    }
+
+    private Size size() {
+      return new Size(1, bytes);
+    }
+  }
+
+  /**
+   * The messages for a device.
+   *
+   * @param sender of these messages; null for those of all senders
+   */
+  private record Queue(DeviceAddress device, @Nullable UUID sender) {}
+
+  /**
+   * @param left what the queue takes before it has to be counted again
+   * @param isFull whether a message was refused when it was counted
+   */
+  private record Remembered(Size left, boolean isFull, long sinceNanos) {}
+
+  /**
+   * @param most what waits for one device
+   * @param nanos monotonic nanoseconds
+   */
+  QueueRoom(JdbcClient jdbc, Size most, LongSupplier nanos) {
     this.jdbc = jdbc;
-    this.storedMessages = storedMessages;
+    this.most = most;
+    this.nanos = nanos;
   }
 
   /**
    * Takes room for messages, inside the transaction that stores them, from one thread at a time.
    *
-   * @param wanted messages for each device
-   * @return how many of them its queue takes
+   * @return whether there is room for each, in their order
    */
-  Map<DeviceAddress, Integer> take(Map<DeviceAddress, Integer> wanted) {
-    Map<DeviceAddress, Integer> taken = new HashMap<>();
-    List<DeviceAddress> toCount = new ArrayList<>();
+  List<Boolean> take(List<Message> messages) {
+    Map<Queue, Size> wanted = new HashMap<>();
+    messages.forEach(m -> m.queues().forEach(q -> wanted.merge(q, m.size(), Size::plus)));
+    long now = nanos.getAsLong();
+    Map<Queue, Size> left = new HashMap<>();
+    List<Queue> toCount = new ArrayList<>();
     wanted.forEach(
-        (device, messages) -> {
-          Integer left = counted.getIfPresent(device);
-          if (left != null && left >= messages) {
-            counted.put(device, left - messages);
-            taken.put(device, messages);
+        (queue, size) -> {
+          Remembered known = counted.getIfPresent(queue);
+          if (known != null && (known.left().holds(size) || isStillFull(known, now))) {
+            left.put(queue, known.left());
           } else {
-            toCount.add(device);
+            toCount.add(queue);
           }
         });
-    if (!toCount.isEmpty()) {
-      count(toCount)
-          .forEach(
-              (device, waiting) -> {
-                int room = Math.max(0, storedMessages - waiting);
-                int messages = Math.min(room, wanted.getOrDefault(device, 0));
-                counted.put(device, (room - messages) / REPLICAS);
-                taken.put(device, messages);
-              });
-    }
+    left.putAll(count(toCount));
+    Set<Queue> full = new HashSet<>();
+    List<Boolean> taken = messages.stream().map(message -> take(message, left, full)).toList();
+    toCount.forEach(
+        queue ->
+            counted.put(
+                queue,
+                new Remembered(
+                    left.getOrDefault(queue, Size.NONE).part(REPLICAS),
+                    full.contains(queue),
+                    now)));
+    toCount.forEach(left::remove);
+    left.forEach((queue, size) -> counted.asMap().computeIfPresent(queue, keeping(size)));
     return taken;
   }
 
-  private Map<DeviceAddress, Integer> count(List<DeviceAddress> devices) {
-    Map<DeviceAddress, Integer> waiting = new HashMap<>();
+  private static boolean isStillFull(Remembered known, long now) {
+    return known.isFull() && now - known.sinceNanos() < FULL.toNanos();
+  }
+
+  private static BiFunction<Queue, Remembered, Remembered> keeping(Size left) {
+    return (queue, known) -> new Remembered(left, known.isFull(), known.sinceNanos());
+  }
+
+  private static boolean take(Message message, Map<Queue, Size> left, Set<Queue> full) {
+    List<Queue> without =
+        message.queues().stream()
+            .filter(queue -> !left.getOrDefault(queue, Size.NONE).holds(message.size()))
+            .toList();
+    full.addAll(without);
+    if (without.isEmpty()) {
+      message
+          .queues()
+          .forEach(queue -> left.computeIfPresent(queue, (q, l) -> l.minus(message.size())));
+    }
+    return without.isEmpty();
+  }
+
+  private Map<Queue, Size> count(List<Queue> queues) {
+    Map<Queue, Size> left = new HashMap<>();
+    if (queues.isEmpty()) {
+      return left;
+    }
     jdbc.sql(
             """
-            SELECT d.aci, d.device_id,
-              (SELECT count(*) FROM (SELECT 1 FROM stored_message m
-                WHERE m.aci = d.aci AND m.device_id = d.device_id LIMIT :most) AS waiting)
-            FROM unnest(CAST(:acis AS uuid[]), CAST(:devices AS smallint[])) AS d (aci, device_id)
+            SELECT q.place, w.messages, w.bytes
+            FROM unnest(CAST(:acis AS uuid[]), CAST(:devices AS smallint[]),
+                CAST(:senders AS uuid[])) WITH ORDINALITY AS q (aci, device_id, sender, place),
+              LATERAL (SELECT count(*) AS messages, coalesce(sum(bytes), 0) AS bytes
+                FROM (SELECT m.bytes FROM stored_message m
+                  WHERE m.aci = q.aci AND m.device_id = q.device_id
+                    AND (q.sender IS NULL OR m.sender = q.sender)
+                  LIMIT :most) AS waiting) AS w
             """)
-        .param("most", storedMessages)
-        .param("acis", devices.stream().map(d -> d.aci().toString()).toArray(String[]::new))
-        .param("devices", devices.stream().map(DeviceAddress::deviceId).toArray(Integer[]::new))
+        .param("most", most.messages())
+        .param("acis", queues.stream().map(q -> q.device().aci().toString()).toArray(String[]::new))
+        .param("devices", queues.stream().map(q -> q.device().deviceId()).toArray(Integer[]::new))
+        .param("senders", queues.stream().map(QueueRoom::sender).toArray(String[]::new))
         .query(
             row -> {
-              waiting.put(
-                  new DeviceAddress(row.getObject(1, UUID.class), row.getInt(2)), row.getInt(3));
+              Queue queue = queues.get(row.getInt("place") - 1);
+              Size waiting = new Size(row.getLong("messages"), row.getLong("bytes"));
+              left.put(queue, (queue.sender() == null ? most : most.ofSender()).minus(waiting));
             });
-    return waiting;
+    return left;
+  }
+
+  private static @Nullable String sender(Queue queue) {
+    return queue.sender() == null ? null : queue.sender().toString();
   }
 }

@@ -60,6 +60,8 @@ class MessagingPropertiesTest {
           long most =
               limits.connections() * 130_000L
                   + limits.buffers().toBytes()
+                  + limits.pushed().toBytes()
+                  + limits.loaded().toBytes()
                   + limits.onlineTotal().toBytes()
                   + 2 * limits.storedPending().toBytes()
                   // Three caches, of which two have nothing but identifiers.

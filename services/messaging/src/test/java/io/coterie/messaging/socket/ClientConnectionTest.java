@@ -126,6 +126,8 @@ class ClientConnectionTest {
             stopped,
             null,
             new ConnectionMemory(1 << 20, stopped),
+            new PushMemory(1 << 20, 1, stopped, stopped, System::nanoTime),
+            new StoredLoads(1 << 20),
             limits,
             closed -> {}));
   }

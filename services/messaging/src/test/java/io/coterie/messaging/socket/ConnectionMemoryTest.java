@@ -54,29 +54,44 @@ class ConnectionMemoryTest {
     assertThat(closed).isEmpty();
   }
 
+  private OutboundFrames frames(String network, String name) {
+    return new OutboundFrames(
+        1_000_000,
+        account(network, name),
+        new PushMemory(1 << 20, 1, Runnable::run, _ -> {}, () -> 0).open(() -> {}, () -> {}),
+        Runnable::run,
+        new OutboundFrames.Listener() {
+          @Override
+          public void hasRoom() {}
+
+          @Override
+          public void isIdle() {}
+
+          @Override
+          public void failed(CloseReason.CloseCode code, String reason) {}
+        });
+  }
+
   /** An answer of a few bytes takes hundreds: a client that reads none of them holds those. */
   @Test
   void short_frames_count_with_the_memory_that_they_take() {
-    OutboundFrames frames =
-        new OutboundFrames(
-            1_000_000,
-            account("a", "does not read"),
-            Runnable::run,
-            new OutboundFrames.Listener() {
-              @Override
-              public void hasRoom() {}
-
-              @Override
-              public void isIdle() {}
-
-              @Override
-              public void failed(CloseReason.CloseCode code, String reason) {}
-            });
+    OutboundFrames frames = frames("a", "does not read");
     for (int i = 0; i < 3; i++) {
-      frames.push(new byte[1]);
+      assertThat(frames.answer(new byte[1])).isTrue();
     }
     assertThat(closed).isEmpty();
-    frames.push(new byte[1]);
+    frames.answer(new byte[1]);
     assertThat(closed).containsExactly("does not read");
+  }
+
+  @Test
+  void messages_of_others_close_no_receiver() {
+    for (int receiver = 0; receiver < 3; receiver++) {
+      OutboundFrames frames = frames("network " + receiver, "receiver " + receiver);
+      for (int i = 0; i < 40; i++) {
+        frames.push(new byte[100]);
+      }
+    }
+    assertThat(closed).isEmpty();
   }
 }

@@ -91,6 +91,33 @@ class FairExecutorTest {
   }
 
   @Test
+  void a_task_hears_whether_others_wait_for_its_thread() {
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      List<Boolean> heard = new CopyOnWriteArrayList<>();
+      CountDownLatch begin = new CountDownLatch(1);
+      CountDownLatch end = new CountDownLatch(2);
+      executor.execute(
+          GREEDY,
+          () -> {
+            heard.add(executor.turnsWait());
+            await(begin);
+            heard.add(executor.turnsWait());
+            end.countDown();
+          });
+      Awaitility.await().until(() -> !heard.isEmpty());
+      executor.execute(
+          MODEST,
+          () -> {
+            heard.add(executor.turnsWait());
+            end.countDown();
+          });
+      begin.countDown();
+      await(end);
+      assertThat(heard).containsExactly(false, true, false);
+    }
+  }
+
+  @Test
   void a_task_that_has_more_to_do_needs_no_second_thread() {
     try (FairExecutor executor = new FairExecutor("test", 8, 8, NEVER)) {
       Set<Thread> threads = ConcurrentHashMap.newKeySet();

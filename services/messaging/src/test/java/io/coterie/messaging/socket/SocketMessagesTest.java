@@ -6,13 +6,20 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.UnknownFieldSet;
+import io.coterie.messaging.TestClient;
+import io.coterie.messaging.queue.QueuedMessage;
+import io.coterie.messaging.queue.SharedContent;
+import io.coterie.proto.signal.Envelope;
 import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import java.io.ByteArrayOutputStream;
 import java.util.Collections;
+import java.util.OptionalLong;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
 
 class SocketMessagesTest {
   private static final WebSocketMessage CALL =
@@ -76,5 +83,59 @@ class SocketMessagesTest {
   void a_message_that_is_cut_off_is_refused(int bytes) {
     byte[] whole = CALL.toByteArray();
     assertRefused(java.util.Arrays.copyOf(whole, whole.length - bytes));
+  }
+
+  private static Envelope envelope(byte[] content) {
+    return Envelope.newBuilder()
+        .setType(Envelope.Type.UNIDENTIFIED_SENDER)
+        .setServerTimestamp(1_234)
+        .setGuid("a guid")
+        .setContent(ByteString.copyFrom(content))
+        .build();
+  }
+
+  private static void assertPush(QueuedMessage message, String... headers) throws Exception {
+    WebSocketMessage push = WebSocketMessage.parseFrom(SocketMessages.push(300, message));
+    assertThat(push.getType()).isEqualTo(WebSocketMessage.Type.REQUEST);
+    assertThat(push.getRequest().getVerb()).isEqualTo("PUT");
+    assertThat(push.getRequest().getPath()).isEqualTo("/api/v1/message");
+    assertThat(push.getRequest().getId()).isEqualTo(300);
+    assertThat(push.getRequest().getHeadersList()).containsExactly(headers);
+    assertThat(Envelope.parseFrom(push.getRequest().getBody())).isEqualTo(message.complete());
+  }
+
+  @ParameterizedTest
+  @ValueSource(ints = {0, 100, 20_000, 98_304})
+  void a_push_has_the_whole_message_and_its_headers(int size) throws Exception {
+    Envelope whole = envelope(new byte[size]);
+    assertPush(
+        new QueuedMessage(OptionalLong.empty(), whole, null, null),
+        "X-Signal-Key: false",
+        "X-Signal-Timestamp: 1234");
+    assertPush(
+        new QueuedMessage(OptionalLong.of(5), whole, null, "a trace"),
+        "X-Signal-Key: false",
+        "X-Signal-Timestamp: 1234",
+        "traceparent: a trace");
+  }
+
+  @Test
+  void a_push_has_the_content_that_recipients_share() throws Exception {
+    UUID recipient = UUID.randomUUID();
+    byte[] body =
+        TestClient.multiRecipient(
+            TestClient.bytes("shared"), new TestClient.Recipient(recipient, 1, 7));
+    SealedSenderMultiRecipientMessage parsed = SealedSenderMultiRecipientMessage.parse(body);
+    SealedSenderMultiRecipientMessage.Recipient view =
+        parsed.getRecipients().values().iterator().next();
+    QueuedMessage message =
+        new QueuedMessage(
+            OptionalLong.empty(),
+            envelope(new byte[0]).toBuilder().clearContent().build(),
+            new SharedContent(
+                body, parsed.serializedRecipientView(view), parsed.messageSizeForRecipient(view)),
+            null);
+    assertThat(message.complete().getContent().toStringUtf8()).endsWith("shared");
+    assertPush(message, "X-Signal-Key: false", "X-Signal-Timestamp: 1234");
   }
 }

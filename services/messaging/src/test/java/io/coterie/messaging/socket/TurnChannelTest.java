@@ -28,10 +28,13 @@ class TurnChannelTest {
 
   @Test
   void a_turn_that_is_cut_reads_nothing_more_and_says_so() {
-    assertThat(TurnChannel.turn(Long.MAX_VALUE, () -> assertThat(read()).isEqualTo(END))).isFalse();
+    assertThat(
+            TurnChannel.turn(Long.MAX_VALUE, () -> false, () -> assertThat(read()).isEqualTo(END)))
+        .isFalse();
     assertThat(
             TurnChannel.turn(
                 Long.MAX_VALUE,
+                () -> false,
                 () -> {
                   TurnChannel.cutTurn();
                   assertThat(read()).isZero();
@@ -46,14 +49,33 @@ class TurnChannelTest {
     boolean more =
         TurnChannel.turn(
             0,
+            () -> false,
             () -> {
               boolean ofNext =
                   CompletableFuture.supplyAsync(
-                          () -> TurnChannel.turn(1, () -> assertThat(read()).isEqualTo(END)))
+                          () ->
+                              TurnChannel.turn(
+                                  1, () -> false, () -> assertThat(read()).isEqualTo(END)))
                       .join();
               assertThat(ofNext).isFalse();
               assertThat(read()).isZero();
             });
     assertThat(more).isTrue();
+  }
+
+  @Test
+  void a_turn_ends_after_its_bytes_and_after_one_read_if_others_wait() {
+    TurnChannel.Turn alone = new TurnChannel.Turn(100, () -> false);
+    assertThat(alone.mayRead()).isTrue();
+    alone.read(99);
+    assertThat(alone.mayRead()).isTrue();
+    alone.read(99);
+    assertThat(alone.mayRead()).isFalse();
+    TurnChannel.Turn oneOfMany = new TurnChannel.Turn(100, () -> true);
+    assertThat(oneOfMany.mayRead()).as("each has a turn").isTrue();
+    oneOfMany.read(0);
+    assertThat(oneOfMany.mayRead()).as("nothing was read").isTrue();
+    oneOfMany.read(1);
+    assertThat(oneOfMany.mayRead()).isFalse();
   }
 }

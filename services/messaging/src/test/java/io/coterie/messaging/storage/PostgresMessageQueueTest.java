@@ -8,6 +8,7 @@ import io.coterie.messaging.TestService;
 import io.coterie.messaging.account.DeviceAddress;
 import io.coterie.messaging.limit.Source;
 import io.coterie.messaging.queue.Delivery;
+import io.coterie.messaging.queue.MessageQueue;
 import io.coterie.messaging.queue.OnlineQueue;
 import io.coterie.messaging.queue.Presence;
 import io.coterie.proto.signal.Envelope;
@@ -68,6 +69,10 @@ class PostgresMessageQueueTest {
   }
 
   private static Delivery message(DeviceAddress... to) {
+    return message(5, to);
+  }
+
+  private static Delivery message(int size, DeviceAddress... to) {
     return new Delivery(
         false,
         null,
@@ -76,7 +81,9 @@ class PostgresMessageQueueTest {
                 device ->
                     new Delivery.Recipient(
                         device,
-                        Envelope.newBuilder().setContent(ByteString.copyFromUtf8("hello")).build(),
+                        Envelope.newBuilder()
+                            .setContent(ByteString.copyFrom(new byte[size]))
+                            .build(),
                         null))
             .toList(),
         null);
@@ -86,22 +93,54 @@ class PostgresMessageQueueTest {
     return service.context().getBean(type);
   }
 
+  private PostgresMessageQueue queue(Presence presence) {
+    return new PostgresMessageQueue(
+        bean(JdbcClient.class),
+        bean(JdbcTemplate.class),
+        new TransactionTemplate(bean(PlatformTransactionManager.class)),
+        bean(OnlineQueue.class),
+        presence,
+        Clock.systemUTC(),
+        new PostgresMessageQueue.Limits(
+            10, 1 << 20, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20));
+  }
+
+  private static List<Integer> sizes(MessageQueue.Loaded loaded) {
+    return loaded.messages().stream().map(m -> m.envelope().getContent().size()).toList();
+  }
+
+  @Test
+  void loads_no_more_bytes_than_it_is_asked_for_and_says_what_is_left() {
+    DeviceAddress device = device();
+    try (PostgresMessageQueue queue = queue(new Noting())) {
+      for (int size : new int[] {1_000, 2_000, 50_000, 10}) {
+        queue.enqueue(message(size, device), SOURCE).join();
+      }
+      MessageQueue.Loaded two = queue.stored(device, List.of(), 64, 4_000);
+      assertThat(sizes(two)).containsExactly(1_000, 2_000);
+      assertThat(two.more()).isTrue();
+      assertThat(two.larger()).isZero();
+      List<Long> got = two.messages().stream().map(m -> m.storedId().getAsLong()).toList();
+      MessageQueue.Loaded none = queue.stored(device, got, 64, 4_000);
+      assertThat(none.messages()).isEmpty();
+      assertThat(none.more()).isTrue();
+      assertThat(none.larger()).isBetween(50_000L, 50_100L);
+      MessageQueue.Loaded large = queue.stored(device, got, 64, none.larger());
+      assertThat(sizes(large)).containsExactly(50_000);
+      MessageQueue.Loaded rest = queue.stored(device, got, 64, 100_000);
+      assertThat(sizes(rest)).containsExactly(50_000, 10);
+      assertThat(rest.more()).isFalse();
+      assertThat(queue.stored(device, List.of(), 2, 100_000).more()).isTrue();
+    }
+  }
+
   @Test
   void reminds_who_is_connected_of_what_is_stored_and_nobody_else() {
     DeviceAddress waiting = device();
     DeviceAddress away = device();
     DeviceAddress idle = device();
     Noting presence = new Noting();
-    try (PostgresMessageQueue queue =
-        new PostgresMessageQueue(
-            bean(JdbcClient.class),
-            bean(JdbcTemplate.class),
-            new TransactionTemplate(bean(PlatformTransactionManager.class)),
-            bean(OnlineQueue.class),
-            presence,
-            Clock.systemUTC(),
-            new PostgresMessageQueue.Limits(
-                10, Duration.ofHours(1), Duration.ofSeconds(1), 1 << 20))) {
+    try (PostgresMessageQueue queue = queue(presence)) {
       queue.enqueue(message(waiting, away), SOURCE).join();
       queue.enqueue(message(waiting), SOURCE).join();
       presence.told.clear();

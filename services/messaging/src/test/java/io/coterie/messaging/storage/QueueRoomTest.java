@@ -5,29 +5,55 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.coterie.messaging.TestClient;
 import io.coterie.messaging.TestService;
 import io.coterie.messaging.account.DeviceAddress;
+import java.util.Collections;
 import java.util.List;
-import java.util.Map;
+import java.util.UUID;
 import org.junit.jupiter.api.Test;
 import org.springframework.jdbc.core.simple.JdbcClient;
 
 class QueueRoomTest {
   private static final int MOST = 40;
+  private static final int BYTES = 100;
 
   private final TestService service = TestService.shared();
   private final DeviceAddress device = new DeviceAddress(new TestClient(service).party().aci, 1);
+  private long nanos;
 
   private QueueRoom room() {
-    return new QueueRoom(service.context().getBean(JdbcClient.class), MOST);
+    return room(MOST * BYTES);
+  }
+
+  private QueueRoom room(long bytes) {
+    return new QueueRoom(
+        service.context().getBean(JdbcClient.class), new QueueRoom.Size(MOST, bytes), () -> nanos);
+  }
+
+  private int take(QueueRoom room, int messages, UUID sender) {
+    return Collections.frequency(
+        room.take(Collections.nCopies(messages, new QueueRoom.Message(device, sender, BYTES))),
+        true);
   }
 
   private int store(QueueRoom room, int messages) {
-    int taken = room.take(Map.of(device, messages)).getOrDefault(device, -1);
-    for (int i = 0; i < taken; i++) {
-      service.execute(
-          "INSERT INTO stored_message (aci, device_id, received_at, envelope)"
-              + " VALUES ('%s', 1, now(), '')".formatted(device.aci()));
-    }
+    return store(room, messages, null);
+  }
+
+  private int store(QueueRoom room, int messages, UUID sender) {
+    int taken = take(room, messages, sender);
+    fill(taken, sender);
     return taken;
+  }
+
+  private void fill(int messages, UUID sender) {
+    service.execute(
+        ("INSERT INTO stored_message (aci, device_id, received_at, envelope, sender, bytes)"
+                + " SELECT '%s', 1, now(), '', %s, %d FROM generate_series(1, %d)")
+            .formatted(
+                device.aci(), sender == null ? "NULL" : "'" + sender + "'", BYTES, messages));
+  }
+
+  private void empty() {
+    service.execute("DELETE FROM stored_message WHERE aci = '%s'".formatted(device.aci()));
   }
 
   @Test
@@ -46,7 +72,8 @@ class QueueRoomTest {
     assertThat(store(room, MOST - 1)).isEqualTo(MOST - 1);
     assertThat(store(room, 5)).isEqualTo(1);
     assertThat(store(room, 5)).isZero();
-    service.execute("DELETE FROM stored_message WHERE aci = '%s'".formatted(device.aci()));
+    empty();
+    nanos += QueueRoom.FULL.toNanos();
     assertThat(store(room, 5)).isEqualTo(5);
   }
 
@@ -55,11 +82,44 @@ class QueueRoomTest {
     QueueRoom room = room();
     assertThat(store(room, 4)).isEqualTo(4);
     // As if others had filled the queue: the count of before is still good for some.
-    service.execute(
-        "INSERT INTO stored_message (aci, device_id, received_at, envelope)"
-            + " SELECT '%s', 1, now(), '' FROM generate_series(1, %d)"
-                .formatted(device.aci(), MOST));
-    assertThat(room.take(Map.of(device, (MOST - 4) / 4))).containsEntry(device, (MOST - 4) / 4);
-    assertThat(room.take(Map.of(device, 1))).containsEntry(device, 0);
+    fill(MOST, null);
+    assertThat(take(room, (MOST - 4) / 4, null)).isEqualTo((MOST - 4) / 4);
+    assertThat(take(room, 1, null)).isZero();
+  }
+
+  @Test
+  void a_full_queue_is_not_counted_again_for_a_while() {
+    QueueRoom room = room();
+    fill(MOST, null);
+    assertThat(take(room, 1, null)).isZero();
+    empty();
+    nanos += QueueRoom.FULL.toNanos() - 1;
+    assertThat(take(room, 1, null)).as("as it was counted").isZero();
+    nanos += 1;
+    assertThat(take(room, 1, null)).isEqualTo(1);
+  }
+
+  @Test
+  void a_queue_takes_no_more_bytes_than_its_limit_however_few_the_messages() {
+    QueueRoom room = room(10 * BYTES + BYTES / 2);
+    assertThat(store(room, 12)).isEqualTo(10);
+    assertThat(store(room, 1)).isZero();
+  }
+
+  @Test
+  void one_named_sender_fills_its_part_of_a_queue_and_leaves_the_rest_to_others() {
+    QueueRoom room = room();
+    UUID greedy = UUID.randomUUID();
+    assertThat(store(room, MOST, greedy)).isEqualTo(MOST / QueueRoom.SENDERS);
+    assertThat(store(room, 1, greedy)).isZero();
+    assertThat(store(room, 3, UUID.randomUUID())).isEqualTo(3);
+    assertThat(store(room, MOST)).isEqualTo(MOST - MOST / QueueRoom.SENDERS - 3);
+  }
+
+  @Test
+  void one_named_sender_fills_its_part_of_the_bytes_of_a_queue() {
+    QueueRoom room = room(20 * BYTES);
+    assertThat(store(room, MOST, UUID.randomUUID())).isEqualTo(20 / QueueRoom.SENDERS);
+    assertThat(store(room, MOST)).isEqualTo(20 - 20 / QueueRoom.SENDERS);
   }
 }

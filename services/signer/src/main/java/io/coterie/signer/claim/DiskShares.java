@@ -10,7 +10,8 @@ import java.util.Map;
  * it leaves an eighth, and however many there are, something stays free for one that has taken
  * little (docs/adr/0050). An account is a requester's, or that of a coordinator: for sessions that
  * nobody asked for, and for those of a request after its first, which its requester cannot help.
- * Thread-safe.
+ * Shares of keys are kept for as long as the keys, so they have an account of their own for each
+ * requester, which says whether it may create another key and nothing else. Thread-safe.
  */
 public final class DiskShares {
   private static final int TIMES_THE_FREE = 7;
@@ -44,6 +45,11 @@ public final class DiskShares {
     return "coordinators/" + name;
   }
 
+  /** The account of the keys that a requester has created. */
+  public static String ofKeys(String requester) {
+    return "keys/" + requester;
+  }
+
   /** The bytes that a session will take, above what most take. */
   public static long sessionBytes(int intentBytes) {
     return SESSION_BYTES + (long) TIMES_THE_INTENT * intentBytes;
@@ -57,8 +63,18 @@ public final class DiskShares {
   /** Whether an account may take more. */
   public synchronized boolean mayTake(String account) {
     long free = free();
-    long own = room.keptBytes().getOrDefault(account, 0L) + admitted.getOrDefault(account, 0L);
+    return free > 0 && kept(account) < TIMES_THE_FREE * (double) free;
+  }
+
+  /** Whether a requester may create a key: its keys and its records count together. */
+  public synchronized boolean mayCreateKey(String requester) {
+    long free = free();
+    long own = kept(requester) + kept(ofKeys(requester));
     return free > 0 && own < TIMES_THE_FREE * (double) free;
+  }
+
+  private long kept(String account) {
+    return room.keptBytes().getOrDefault(account, 0L) + admitted.getOrDefault(account, 0L);
   }
 
   /**

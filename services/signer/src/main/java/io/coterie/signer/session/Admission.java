@@ -96,6 +96,7 @@ final class Admission {
       return made.map(share -> new Made(share, false));
     }
     check.inTime(order, intent, clock.instant());
+    roomForKey(plan);
     roomOnDisk(session, plan.request());
     countForRequester(session, plan.request());
     return Optional.empty();
@@ -184,6 +185,18 @@ final class Admission {
           "the request id was used with another intent");
     }
     return sameRequest;
+  }
+
+  /** Shares of keys are never deleted by themselves, so who has many gets no further key. */
+  private void roomForKey(SessionPlan plan) throws RefusedException {
+    SessionPlan.Request request = plan.request();
+    if (request != null && plan.protocol().operation() == Protocol.Operation.KEYGEN) {
+      RefusedException.unless(
+          disk.mayCreateKey(request.requester()),
+          RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+          "this requester's keys and records have taken its share of the party's disk, so it gets"
+              + " no further key; its operator can enlarge the disk, or forget keys of no use");
+    }
   }
 
   private void roomOnDisk(Session session, SessionPlan.@Nullable Request request)

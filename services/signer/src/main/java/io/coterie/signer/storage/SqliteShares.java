@@ -6,6 +6,7 @@ import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.share.Certificate;
 import io.coterie.signer.share.KeyShare;
@@ -234,18 +235,20 @@ final class SqliteShares implements KeyShareStore {
                   "UPDATE key_share SET state = 'SUPERSEDED' WHERE key = ? AND state ="
                       + " 'PROVISIONAL'",
                   share.key());
-              insertProvisional(db, share);
+              insertProvisional(db, share, "");
               audit.append(db, completed);
               return true;
             });
   }
 
-  private void insertProvisional(Database db, KeyShare share) throws SQLException {
+  private void insertProvisional(Database db, KeyShare share, String payer) throws SQLException {
     db.update(
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
-            + ", stored_at_ms, stored_number)"
+            + ", stored_at_ms, account, stored_number)"
             + " SELECT ?, ?, ?, ?, ?, 'PROVISIONAL', ?, ?, ?, ?, ?, ?, ?, ?, ?,"
+            + " coalesce((SELECT account FROM key_share WHERE key = ? ORDER BY state = 'ACTIVE'"
+            + " DESC, stored_number DESC LIMIT 1), ?),"
             + " coalesce(max(stored_number), 0) + 1 FROM key_share WHERE key = ?",
         share.session().bytes().toByteArray(),
         share.key(),
@@ -261,6 +264,8 @@ final class SqliteShares implements KeyShareStore {
         share.origin().requestId(),
         share.origin().intentDigest().toByteArray(),
         clock.millis(),
+        payer,
+        DiskShares.ofKeys(share.origin().requester()),
         share.key());
   }
 
@@ -287,7 +292,7 @@ final class SqliteShares implements KeyShareStore {
                     "UPDATE key_share SET state = CASE WHEN epoch > 1 THEN 'ABANDONED' ELSE"
                         + " 'SUPERSEDED' END WHERE key = ? AND state = 'PROVISIONAL'",
                     share.key());
-                insertProvisional(db, share);
+                insertProvisional(db, share, share.key());
                 audit.append(db, completed);
               }
               return wanted;

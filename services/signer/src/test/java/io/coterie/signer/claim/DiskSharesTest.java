@@ -41,6 +41,32 @@ class DiskSharesTest {
     assertThat(shares.mayTake("modest")).isTrue();
   }
 
+  /** Keys cannot be deleted, so they decide about further keys alone. */
+  @Test
+  void a_requester_with_many_keys_signs_on_beside_a_greedy_one_and_creates_none() {
+    disk(DISK);
+    ledger.kept.put(DiskShares.ofKeys("treasury"), DISK * 6 / 10);
+    disk(DISK);
+    assertThat(shares.mayCreateKey("treasury")).isTrue();
+    take("greedy", MIB, DISK);
+    assertThat(shares.mayTake("treasury")).isTrue();
+    assertThat(shares.mayCreateKey("treasury")).isFalse();
+    assertThat(shares.mayCreateKey("modest")).isTrue();
+  }
+
+  @Test
+  void keys_and_records_of_a_requester_are_one_share_for_its_next_key() {
+    disk(DISK);
+    ledger.kept.put(DiskShares.ofKeys("wallet"), DISK * 5 / 10);
+    ledger.kept.put("wallet", DISK * 3 / 10);
+    disk(DISK);
+    assertThat(shares.mayTake("wallet")).isTrue();
+    assertThat(shares.mayCreateKey("wallet")).isTrue();
+    ledger.kept.put("wallet", DISK * 4 / 10);
+    disk(DISK);
+    assertThat(shares.mayCreateKey("wallet")).isFalse();
+  }
+
   @Test
   void a_requester_with_large_payloads_gets_as_many_bytes_as_one_with_small_ones() {
     disk(DISK);

@@ -6,10 +6,16 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.signer.claim.ClaimLedger.Binding;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
+import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.MemoryLedger;
+import io.coterie.signer.share.Certificate;
+import io.coterie.signer.share.KeyShare;
+import io.coterie.signer.share.KeyShareStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
@@ -20,7 +26,9 @@ import java.time.Instant;
 import java.time.ZoneOffset;
 import java.util.HashMap;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.AfterEach;
@@ -196,6 +204,95 @@ class KeptBytesTest {
     barrier();
     assertThat(kept("wallet")).isEqualTo(bound);
     assertThat(kept(MemoryLedger.COORDINATOR)).isGreaterThan(ordered);
+  }
+
+  private static final String KEY = "keys/treasury";
+
+  private KeyShare share(String key, int epoch, String requester, int sealedBytes) {
+    return new KeyShare(
+        key,
+        epoch,
+        Scheme.SCHEME_ECDSA_SECP256K1,
+        KeyShare.State.PROVISIONAL,
+        List.of(1, 2, 3),
+        List.of(1, 2, 3),
+        KeyPublic.newBuilder().setKeyId(key).setThreshold(2).setEpoch(epoch).build(),
+        ByteString.copyFrom(new byte[sealedBytes]),
+        new KeyShare.Origin(
+            new SessionId(bytes32()), "coordinator", requester, RequestId.at(BEGIN), bytes32()),
+        null);
+  }
+
+  private static AuditEvent event(String what) {
+    return AuditEvent.of("operator", what, "ok", Map.of());
+  }
+
+  private boolean stored(KeyShare share) {
+    return store.shares().storeProvisional(share, event("stored")).toCompletableFuture().join();
+  }
+
+  private boolean active(KeyShare share) {
+    Certificate proof =
+        Certificate.parse(ByteString.copyFrom(new byte[3 * Certificate.SIGNATURE_BYTES]));
+    return store.shares().activate(share, proof, event("active")).toCompletableFuture().join();
+  }
+
+  private static final String KEYS_OF_WALLET = DiskShares.ofKeys("wallet");
+
+  /** Shares are kept as long as their key, so a requester could fill the disk with them. */
+  @Test
+  void a_share_of_a_key_counts_for_its_creator_until_it_is_destroyed() {
+    KeyShare first = share(KEY, 1, "wallet", 10_000);
+    assertThat(stored(first)).isTrue();
+    long made = kept(KEYS_OF_WALLET);
+    assertThat(made).isBetween(10_000L, 11_500L);
+    assertThat(active(first)).isTrue();
+    assertThat(kept(KEYS_OF_WALLET)).as("with its certificate").isEqualTo(made + 192);
+
+    KeyShare second = share(KEY, 2, "other", 20_000);
+    assertThat(store.shares().storeNext(second, true, event("stored")).toCompletableFuture().join())
+        .isTrue();
+    assertThat(kept(KEYS_OF_WALLET)).as("the first is still used").isGreaterThan(made + 20_192);
+    assertThat(active(second)).isTrue();
+    close();
+    store = open(BEGIN);
+    assertThat(kept(KEYS_OF_WALLET)).isBetween(20_192L, 21_500L);
+    assertThat(kept(DiskShares.ofKeys("other"))).as("who refreshed it").isZero();
+    assertThat(kept("wallet")).as("what it signs").isZero();
+  }
+
+  /** An exclusion writes the active share anew, without what it had in common with a party. */
+  @Test
+  void a_share_that_is_written_anew_counts_as_it_is() {
+    KeyShare share = share(KEY, 1, "wallet", 10_000);
+    assertThat(stored(share)).isTrue();
+    assertThat(active(share)).isTrue();
+    long before = kept(KEYS_OF_WALLET);
+    ByteString shorter = ByteString.copyFrom(new byte[4_000]);
+    store
+        .shares()
+        .exclude(
+            new KeyShareStore.Exclusion(
+                KEY, Set.of(2), new SessionId(bytes32()), share.session(), 1, shorter))
+        .toCompletableFuture()
+        .join();
+    assertThat(kept(KEYS_OF_WALLET)).isEqualTo(before - 6_000);
+  }
+
+  @Test
+  void the_bytes_of_shares_are_those_that_the_file_takes() throws Exception {
+    for (int sealedBytes : new int[] {300, 5_000, 50_000}) {
+      String requester = "makes-" + sealedBytes;
+      long before = count("PRAGMA page_count");
+      for (int i = 0; i < 300; i++) {
+        assertThat(stored(share("keys/%s-%d".formatted(requester, i), 1, requester, sealedBytes)))
+            .isTrue();
+      }
+      long taken = (count("PRAGMA page_count") - before) * count("PRAGMA page_size");
+      assertThat((double) kept(DiskShares.ofKeys(requester)) / taken)
+          .as(requester)
+          .isBetween(0.5, 1.3);
+    }
   }
 
   @Test

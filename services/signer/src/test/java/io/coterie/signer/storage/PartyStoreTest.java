@@ -354,7 +354,7 @@ class PartyStoreTest {
                   statement.executeUpdate(
                       "INSERT INTO key_share SELECT randomblob(32), key, epoch, reshare_epoch, scheme, state,"
                           + " parties, members, key_public, sealed, coordinator, requester,"
-                          + " request_id, intent_digest, stored_at_ms, stored_number, decliner,"
+                          + " request_id, intent_digest, stored_at_ms, stored_number, account, decliner,"
                           + " certificate FROM key_share"))
           .hasMessageContaining("UNIQUE");
     }

@@ -35,7 +35,8 @@ public interface SigningStore {
    * have shown; durable when this returns.
    *
    * @param shown SIGNED or NOT_SIGNED
-   * @return the signing as it is stored; empty if it is not there
+   * @return the signing as it is stored; empty if it is not there, which may also be because a
+   *     crash of the database has lost it and the id was used for another intent since
    */
   Optional<SigningRecord> settle(SigningRecord shown);
 

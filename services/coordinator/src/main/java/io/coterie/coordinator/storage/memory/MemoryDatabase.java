@@ -10,8 +10,10 @@ import io.coterie.coordinator.custody.request.ReplicaStore;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Deque;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -26,6 +28,10 @@ import org.jspecify.annotations.Nullable;
 
 /** One database in memory, as several replicas see it. Thread-safe: each call is a transaction. */
 public final class MemoryDatabase {
+  /**
+   * A commit that does not wait is on the disk after that: three times {@code wal_writer_delay}.
+   */
+  public static final Duration WRITTEN_AFTER = Duration.ofMillis(600);
 
   /**
    * A row that is work of a replica until it has ended.
@@ -59,6 +65,16 @@ public final class MemoryDatabase {
   private record Presence(long lastNanos, long sinceNanos) {}
 
   private final Map<String, Presence> presences = new HashMap<>();
+
+  /**
+   * Something that a transaction has done whose commit does not wait for the disk.
+   *
+   * @param undo takes it back
+   */
+  private record Unwritten(long nanos, Runnable undo) {}
+
+  /** In the order of the commits; those of the last {@link #WRITTEN_AFTER} alone. */
+  private final Deque<Unwritten> unwritten = new ArrayDeque<>();
 
   private final LongSupplier nanoTime;
   private final Duration goneAfter;
@@ -100,6 +116,37 @@ public final class MemoryDatabase {
     return new MemoryLedgerStore(this);
   }
 
+  /** A commit that does not wait for the disk. */
+  void unwritten(Runnable undo) {
+    long now = nanoTime.getAsLong();
+    while (!unwritten.isEmpty() && now - unwritten.getFirst().nanos() > WRITTEN_AFTER.toNanos()) {
+      unwritten.removeFirst();
+    }
+    unwritten.addLast(new Unwritten(now, undo));
+  }
+
+  /** A commit that waits for the disk. Those before it are on the disk then, too. */
+  void written() {
+    unwritten.clear();
+  }
+
+  /**
+   * Crashes and is there again at once. The commits of last that no disk has are as if they had
+   * never been.
+   *
+   * @param sinceNanos commits until then are on the disk, ns
+   * @return how many commits are lost
+   */
+  public synchronized int crash(long sinceNanos) {
+    int lost = 0;
+    while (!unwritten.isEmpty() && unwritten.getLast().nanos() - sinceNanos > 0) {
+      unwritten.removeLast().undo().run();
+      lost++;
+    }
+    unwritten.clear();
+    return lost;
+  }
+
   long nextId() {
     return ++ids;
   }
@@ -107,6 +154,8 @@ public final class MemoryDatabase {
   /** A replica shows that it is there; returns how many are. */
   synchronized int seen(String replica) {
     long now = nanoTime.getAsLong();
+    Presence known = presences.get(replica);
+    unwritten(() -> put(replica, known));
     presences.merge(
         replica,
         new Presence(now, now),
@@ -122,7 +171,16 @@ public final class MemoryDatabase {
   }
 
   synchronized void left(String replica) {
-    presences.remove(replica);
+    Presence known = presences.remove(replica);
+    unwritten(() -> put(replica, known));
+  }
+
+  private void put(String replica, @Nullable Presence presence) {
+    if (presence == null) {
+      presences.remove(replica);
+    } else {
+      presences.put(replica, presence);
+    }
   }
 
   private boolean isFree(Row<?> row, String replica, boolean own) {

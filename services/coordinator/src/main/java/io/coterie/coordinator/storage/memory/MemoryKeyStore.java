@@ -42,6 +42,7 @@ final class MemoryKeyStore implements KeyStore {
       }
       KeyRecord stored = attempt.withId(database.nextId());
       database.keys.put(stored.id(), new MemoryDatabase.Row<>(stored, replica));
+      database.written();
       return new Creation.Stored(stored);
     }
   }
@@ -63,6 +64,7 @@ final class MemoryKeyStore implements KeyStore {
       }
       KeyRecord stored = key.withId(database.nextId());
       database.keys.put(stored.id(), new MemoryDatabase.Row<>(stored, null));
+      database.written();
       return RestoredKey.Fate.WRITTEN;
     }
     boolean renewing =
@@ -86,6 +88,7 @@ final class MemoryKeyStore implements KeyStore {
               null);
       database.exclusions.remove(key.name());
       database.behind.remove(key.name());
+      database.written();
     }
     return fate;
   }
@@ -101,6 +104,7 @@ final class MemoryKeyStore implements KeyStore {
           made != null
               ? row.record.active(made, sessions)
               : row.record.failed(Objects.requireNonNull(error), sessions);
+      database.written();
       return true;
     }
   }
@@ -179,22 +183,32 @@ final class MemoryKeyStore implements KeyStore {
   public Optional<KeyRecord> take(long id) {
     synchronized (database) {
       MemoryDatabase.Row<KeyRecord> row = database.keys.get(id);
-      return database.take(row, row != null && row.record.state() != Key.State.CREATING, replica);
+      boolean ended = row != null && row.record.state() != Key.State.CREATING;
+      Optional<KeyRecord> taken = database.take(row, ended, replica);
+      taken.ifPresent(_ -> database.written());
+      return taken;
     }
   }
 
   @Override
   public List<KeyRecord> takeAll(boolean own) {
     synchronized (database) {
-      return database.takeAll(
-          database.keys.values(), k -> k.state() == Key.State.CREATING, replica, own);
+      List<KeyRecord> taken =
+          database.takeAll(
+              database.keys.values(), k -> k.state() == Key.State.CREATING, replica, own);
+      if (!taken.isEmpty()) {
+        database.written();
+      }
+      return taken;
     }
   }
 
   @Override
   public void exclude(String key, int partyId, String cause, byte[] sessionId, Instant now) {
     synchronized (database) {
-      database.exclusions.computeIfAbsent(key, k -> new TreeSet<>()).add(partyId);
+      if (database.exclusions.computeIfAbsent(key, k -> new TreeSet<>()).add(partyId)) {
+        database.written();
+      }
     }
   }
 
@@ -210,6 +224,9 @@ final class MemoryKeyStore implements KeyStore {
           .filter(k -> database.exclusions.computeIfAbsent(k, _ -> new TreeSet<>()).add(partyId))
           .forEach(added::add);
       added.forEach(k -> database.behind.computeIfAbsent(k, _ -> new TreeSet<>()).add(partyId));
+      if (!added.isEmpty()) {
+        database.written();
+      }
       return added;
     }
   }

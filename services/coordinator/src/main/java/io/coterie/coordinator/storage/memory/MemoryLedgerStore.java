@@ -24,6 +24,7 @@ final class MemoryLedgerStore implements LedgerStore {
         ByteString before = latest == null ? ByteString.EMPTY : latest.beforeNext(position);
         latest = new Remembered(position, statement.toByteString(), before);
         database.ledgers.put(party, latest);
+        database.written();
       }
       return latest;
     }

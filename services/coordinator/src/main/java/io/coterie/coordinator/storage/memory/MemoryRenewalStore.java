@@ -44,6 +44,7 @@ final class MemoryRenewalStore implements RenewalStore {
       }
       Renewal stored = attempt.withId(database.nextId());
       database.renewals.put(stored.id(), new MemoryDatabase.Row<>(stored, replica));
+      database.written();
       return new Start.Stored(stored);
     }
   }
@@ -74,6 +75,7 @@ final class MemoryRenewalStore implements RenewalStore {
       return false;
     }
     row.record = as(r, next, error, sessions, cancelled, r.reopened());
+    database.written();
     return true;
   }
 
@@ -185,6 +187,7 @@ final class MemoryRenewalStore implements RenewalStore {
             Renewal r = row.record;
             row.record = as(r, Renewal.State.RUNNING, null, r.sessions(), r.cancelled(), true);
             row.worker = replica;
+            database.written();
           });
       return least.map(row -> row.record);
     }
@@ -194,16 +197,23 @@ final class MemoryRenewalStore implements RenewalStore {
   public Optional<Renewal> take(long id) {
     synchronized (database) {
       MemoryDatabase.Row<Renewal> row = database.renewals.get(id);
-      return database.take(
-          row, row != null && row.record.state() != Renewal.State.RUNNING, replica);
+      boolean ended = row != null && row.record.state() != Renewal.State.RUNNING;
+      Optional<Renewal> taken = database.take(row, ended, replica);
+      taken.ifPresent(_ -> database.written());
+      return taken;
     }
   }
 
   @Override
   public List<Renewal> takeAll(boolean own) {
     synchronized (database) {
-      return database.takeAll(
-          database.renewals.values(), r -> r.state() == Renewal.State.RUNNING, replica, own);
+      List<Renewal> taken =
+          database.takeAll(
+              database.renewals.values(), r -> r.state() == Renewal.State.RUNNING, replica, own);
+      if (!taken.isEmpty()) {
+        database.written();
+      }
+      return taken;
     }
   }
 

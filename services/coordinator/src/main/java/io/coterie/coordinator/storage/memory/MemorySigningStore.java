@@ -6,7 +6,10 @@ import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
@@ -28,6 +31,9 @@ final class MemorySigningStore implements SigningStore {
       MemoryDatabase.Row<SigningRecord> known =
           database.signings.putIfAbsent(
               pending.id(), new MemoryDatabase.Row<>(pending.trying(pending.sessions()), replica));
+      if (known == null) {
+        database.unwritten(() -> database.signings.remove(pending.id()));
+      }
       return Optional.ofNullable(known).map(row -> row.record);
     }
   }
@@ -37,12 +43,17 @@ final class MemorySigningStore implements SigningStore {
     synchronized (database) {
       MemoryDatabase.Row<SigningRecord> row =
           database.signings.computeIfAbsent(
-              finished.id(), id -> new MemoryDatabase.Row<>(finished, replica));
+              finished.id(),
+              id -> {
+                database.written();
+                return new MemoryDatabase.Row<>(finished, replica);
+              });
       if (row.record.state() == Signing.State.PENDING
           && row.record.intentDigest().equals(finished.intentDigest())
           && row.record.key().equals(finished.key())
           && (finished.result() != null || replica.equals(row.worker))) {
         row.record = finished;
+        database.written();
       }
       return row.record;
     }
@@ -56,8 +67,9 @@ final class MemorySigningStore implements SigningStore {
           && row.record.state() != Signing.State.SIGNED
           && row.record.intentDigest().equals(shown.intentDigest())) {
         row.record = shown;
+        database.written();
       }
-      return find(shown.id());
+      return find(shown.id()).filter(stored -> stored.intentDigest().equals(shown.intentDigest()));
     }
   }
 
@@ -120,20 +132,34 @@ final class MemorySigningStore implements SigningStore {
   public Optional<SigningRecord> take(UUID id) {
     synchronized (database) {
       MemoryDatabase.Row<SigningRecord> row = database.signings.get(id);
-      return database.take(
-          row, row != null && row.record.state() != Signing.State.PENDING, replica);
+      boolean ended = row != null && row.record.state() != Signing.State.PENDING;
+      String worker = row == null ? null : row.worker;
+      Optional<SigningRecord> taken = database.take(row, ended, replica);
+      if (row != null && taken.isPresent()) {
+        database.unwritten(() -> row.worker = worker);
+      }
+      return taken;
     }
   }
 
   @Override
   public List<UUID> takeAll(boolean own) {
     synchronized (database) {
-      return database
-          .takeAll(
-              database.signings.values(), s -> s.state() == Signing.State.PENDING, replica, own)
-          .stream()
-          .map(SigningRecord::id)
-          .toList();
+      Map<UUID, Optional<String>> workers = new HashMap<>();
+      database.signings.forEach((id, row) -> workers.put(id, Optional.ofNullable(row.worker)));
+      List<UUID> taken =
+          database
+              .takeAll(
+                  database.signings.values(), s -> s.state() == Signing.State.PENDING, replica, own)
+              .stream()
+              .map(SigningRecord::id)
+              .toList();
+      for (UUID id : taken) {
+        MemoryDatabase.Row<SigningRecord> row = Objects.requireNonNull(database.signings.get(id));
+        String worker = workers.getOrDefault(id, Optional.empty()).orElse(null);
+        database.unwritten(() -> row.worker = worker);
+      }
+      return taken;
     }
   }
 }
