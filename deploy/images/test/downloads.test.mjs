@@ -10,18 +10,23 @@ import { fileURLToPath } from "node:url";
 
 const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), "../../..");
 
+/** Makes an archive with one package, and an apt-get that copies it. */
+const archive = (folder) => {
+  mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
+  writeFileSync(
+    join(folder, "package/DEBIAN/control"),
+    "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n",
+  );
+  execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
+  mkdirSync(join(folder, "bin"));
+  writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
+};
+
 test("Debian's packages are taken by version and hash", () => {
   const folder = mkdtempSync(join(tmpdir(), "debian-"));
   try {
-    // An archive with one package, and a copy of the script beside a lock of its own.
-    mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
-    writeFileSync(
-      join(folder, "package/DEBIAN/control"),
-      "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n",
-    );
-    execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
-    mkdirSync(join(folder, "bin"));
-    writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
+    // The script stands beside a lock of its own.
+    archive(folder);
     copyFileSync(join(root, ".ci/debian-download"), join(folder, "debian-download"));
     const hash = createHash("sha256")
       .update(readFileSync(join(folder, "a_1.0-1_all.deb")))
@@ -86,14 +91,7 @@ test("images tell of a package that the lock does not have, and take one from an
   const folder = mkdtempSync(join(tmpdir(), "images-"));
   try {
     mkdirSync(join(folder, ".ci"));
-    mkdirSync(join(folder, "package/DEBIAN"), { recursive: true });
-    writeFileSync(
-      join(folder, "package/DEBIAN/control"),
-      "Package: a\nVersion: 1.0-1\nArchitecture: all\nMaintainer: m <m@example.org>\nDescription: d\n",
-    );
-    execFileSync("dpkg-deb", ["-b", join(folder, "package"), join(folder, "a_1.0-1_all.deb")], { stdio: "pipe" });
-    mkdirSync(join(folder, "bin"));
-    writeFileSync(join(folder, "bin/apt-get"), `#!/bin/sh\ncp ${folder}/a_1.0-1_all.deb .\n`, { mode: 0o755 });
+    archive(folder);
     copyFileSync(join(root, ".ci/debian-download"), join(folder, ".ci/debian-download"));
     writeFileSync(join(folder, ".ci/debian.lock"), "");
     const take = (more) =>

@@ -241,7 +241,7 @@ final class SqliteShares implements KeyShareStore {
             });
   }
 
-  private void insertProvisional(Database db, KeyShare share, String payer) throws SQLException {
+  private void insertProvisional(Database db, KeyShare share, String renewed) throws SQLException {
     db.update(
         "INSERT INTO key_share ("
             + SHARE_COLUMNS
@@ -264,7 +264,7 @@ final class SqliteShares implements KeyShareStore {
         share.origin().requestId(),
         share.origin().intentDigest().toByteArray(),
         clock.millis(),
-        payer,
+        renewed,
         DiskShares.ofKeys(share.origin().requester()),
         share.key());
   }
