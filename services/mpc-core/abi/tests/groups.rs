@@ -230,9 +230,15 @@ fn a_run_begins_once_in_its_own_session() {
     assert_eq!(refused(&member, MEMBER, &joining(&member, MEMBER, 40)), unknown);
     let order = member.order(world, 2, 40);
     assert_eq!(refused(&member, 1, &joining(&member, 1, 40)), unknown);
-    assert_eq!(world.count(1, stores.get_mut(&1).unwrap(), &order), Ok(2));
-    let again = world.count(1, stores.get_mut(&1).unwrap(), &order).unwrap_err();
-    assert_eq!(again.reason, i32::from(GroupRefusal::AttemptsSpent));
+    let mut count = |order: &[u8], session: &[u8]| {
+        let counted = world.count(1, stores.get_mut(&1).unwrap(), order, session);
+        counted.map_err(|refused| GroupRefusal::try_from(refused.reason).unwrap())
+    };
+    // The session of somebody else has the run that its member has ordered.
+    assert_eq!(count(&order, &[39; 32]), Err(GroupRefusal::Identity));
+    assert_eq!(refused(&member, 1, &joining(&member, 1, 39)), unknown);
+    assert_eq!(count(&order, &[40; 32]), Ok(2), "nothing was counted");
+    assert_eq!(count(&order, &[40; 32]), Err(GroupRefusal::AttemptsSpent));
     // For another session there is none, and in this one it begins once.
     assert_eq!(refused(&member, 1, &joining(&member, 1, 41)), unknown);
     assert_eq!(refused(&member, 1, &joining(&member, 1, 40)), None);
@@ -249,11 +255,10 @@ fn a_run_begins_once_in_its_own_session() {
     for byte in [0, 1, 33, 96] {
         let mut altered = order.clone();
         altered[byte] ^= 1;
-        let wrong = world.count(1, stores.get_mut(&1).unwrap(), &altered).unwrap_err();
-        assert_eq!(wrong.reason, i32::from(GroupRefusal::Identity), "{byte}");
+        assert_eq!(count(&altered, &altered[1..33]), Err(GroupRefusal::Identity), "{byte}");
     }
     // A run that is dropped does not begin.
-    assert_eq!(world.count(1, stores.get_mut(&1).unwrap(), &order), Ok(3));
+    assert_eq!(count(&order, &[43; 32]), Ok(3));
     let dropped = Call::DropRun(DropRun { session_id: vec![43; 32] });
     assert!(call(Some(&world.issuer(1).vault), &[], dropped).is_ok());
     assert_eq!(refused(&member, 1, &joining(&member, 1, 43)), unknown);
@@ -276,7 +281,7 @@ fn a_join_has_the_keys_of_its_order() {
         number += 1;
         let id = 50 + u8::try_from(number).unwrap();
         let order = member.order(world, number, id);
-        assert_eq!(world.count(1, stores.get_mut(&1).unwrap(), &order), Ok(number));
+        assert_eq!(world.count(1, stores.get_mut(&1).unwrap(), &order, &[id; 32]), Ok(number));
         let mut config = world.joining(1, &[1, 2], &member, id);
         change(&mut config);
         world.start(1, &config, &member).err().map(|(_, text)| text)

@@ -204,14 +204,15 @@ pub(super) fn count_run(caller: &Caller<'_>, call: &CountRun) -> Result<RunCount
     let mut member = Ticket::decode(&call.member).map_err(|_| RegistrationError::WrongRecord)?;
     let part = exactly(&call.part, "the part")?;
     let part = Part::decode(&part).ok_or(RegistrationError::WrongRecord)?;
+    let session: [u8; 32] = exactly(&call.session_id, "the session id")?;
     let order = RunOrder::decode(&call.order)?;
+    // An order for the session of another member would put its run in the place of the one that is counted for it.
+    if order.session() != &session {
+        return Err(RegistrationError::Identity.into());
+    }
     let attempt = member.begin_ordered(group.group(), &part, &order)?;
-    vault.runs.keep(*order.session(), Run::Issuer(attempt)).map_err(|_| Failure::runs_full())?;
-    Ok(RunCounted {
-        member: member.encode(),
-        number: order.number().into(),
-        session_id: order.session().to_vec(),
-    })
+    vault.runs.keep(session, Run::Issuer(attempt)).map_err(|_| Failure::runs_full())?;
+    Ok(RunCounted { member: member.encode(), number: order.number().into() })
 }
 
 /// [R7] whether an entry of the registry names somebody.

@@ -320,6 +320,9 @@ pub struct CountRun {
     /// Order.
     #[prost(bytes = "vec", tag = "4")]
     pub order: Vec<u8>,
+    /// 32 bytes, of the session that the caller is about to start. An order for another one is refused.
+    #[prost(bytes = "vec", tag = "5")]
+    pub session_id: Vec<u8>,
 }
 
 /// `DropRun`.

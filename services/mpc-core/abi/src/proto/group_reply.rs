@@ -201,9 +201,6 @@ pub struct RunCounted {
     /// Number.
     #[prost(uint32, tag = "2")]
     pub number: u32,
-    /// The session that was ordered.
-    #[prost(bytes = "vec", tag = "3")]
-    pub session_id: Vec<u8>,
 }
 
 /// `RunDropped`.

@@ -284,14 +284,21 @@ impl World {
         }
     }
 
-    /// Counts a run that a member has ordered.
-    pub fn count(&self, issuer: u32, stored: &mut Stored, order: &[u8]) -> Result<u32, GroupRefused> {
+    /// Counts a run that a member has ordered, for this session.
+    pub fn count(
+        &self,
+        issuer: u32,
+        stored: &mut Stored,
+        order: &[u8],
+        session: &[u8],
+    ) -> Result<u32, GroupRefused> {
         let member = stored.member.as_mut().unwrap();
         let run = CountRun {
             group: self.group(),
             member: member.member.clone(),
             part: member.part.clone(),
             order: order.to_vec(),
+            session_id: session.to_vec(),
         };
         match call(Some(&self.issuer(issuer).vault), &[], Call::CountRun(run)) {
             Ok(Reply::RunCounted(counted)) => {
@@ -344,7 +351,7 @@ impl World {
     ) -> Ends {
         let order = member.order(self, number, id);
         for issuer in issuers {
-            assert_eq!(self.count(*issuer, stores.get_mut(issuer).unwrap(), &order), Ok(number));
+            assert_eq!(self.count(*issuer, stores.get_mut(issuer).unwrap(), &order, &[id; 32]), Ok(number));
         }
         let sides = issuers.iter().copied().chain([MEMBER]);
         let sessions =

@@ -323,7 +323,8 @@ final class LocalGroup implements AutoCloseable {
                 .setGroup(group)
                 .setMember(records.get(issuer).getMember())
                 .setPart(records.get(issuer).getPart())
-                .setOrder(ordered.getOrder());
+                .setOrder(ordered.getOrder())
+                .setSessionId(session);
         RunCounted counted = by(issuer, GroupCall.newBuilder().setCountRun(count)).getRunCounted();
         records.computeIfPresent(
             issuer, (id, record) -> record.toBuilder().setMember(counted.getMember()).build());
