@@ -146,12 +146,13 @@ mpc_code mpc_identity_sign(const mpc_vault *vault, mpc_view sealed_identity, mpc
 /*
  * Starts one session.
  * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must
- * be empty. sealed_identity: for key generation, refresh and reshare; not looked at otherwise. sealed_share: for
- * signing with it, presigning, refresh, and dealing in a reshare; empty otherwise.
+ * be empty. sealed_identity: for key generation, refresh, reshare and a join; not looked at otherwise. sealed_share:
+ * for signing with it, presigning, refresh, dealing in a reshare, publication, and as an issuer in a join; empty
+ * otherwise.
  * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to
  * use it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even
  * one of the same data key. Only a configuration that describes no session at all (a missing field, a wrong length)
- * leaves it.
+ * leaves it. The start of a join uses up its run in the same way.
  * out: freed with mpc_session_free. step: coterie.core.v1.Step. error_detail: UTF-8 without secrets, set only when the
  * code is MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. step and error_detail are freed with mpc_buffer_free.
  */
@@ -176,6 +177,20 @@ mpc_code mpc_session_handle(mpc_session *session, uint32_t authenticated_sender,
  * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED; freed with mpc_buffer_free.
  */
 mpc_code mpc_judge(mpc_view config, mpc_view accusation, int32_t *verdict, mpc_buffer *error_detail);
+
+/*
+ * Does one call about a group of anonymous approvers that needs no session: registration, runs of a join, approvals,
+ * openings. Key generation, publication and join are sessions.
+ * vault: null for calls that need no secret. sealed_identity: of mpc_identity_create, with this vault, for calls that
+ * sign; not looked at otherwise. call: coterie.core.v1.GroupCall.
+ * A run that was ordered or counted is kept by the vault, which hands it out to one session, and forgets it when it is
+ * freed.
+ * reply: coterie.core.v1.GroupReply, of which sealed fields are secrets under the vault's key; a fault of bytes of
+ * others is a reply that says so, not a code. error_detail: UTF-8 without secrets, set only when the code is
+ * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. Both are freed with mpc_buffer_free.
+ */
+mpc_code mpc_group_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_view call, mpc_buffer *reply,
+                        mpc_buffer *error_detail);
 
 /* Wipes and frees. Null is ignored. */
 void mpc_session_free(mpc_session *session);

@@ -81,19 +81,29 @@ impl<'a> Inputs<'a> {
 
     /// The sealed key share, which must be of `family` and of what the configuration says.
     pub(crate) fn sealed_share(&mut self, family: &str) -> Result<SealedShare<'a>, SetupError> {
+        let label = ShareLabel {
+            family: family.to_owned(),
+            key_id: self.config.key_id.clone(),
+            party: self.own()?,
+            epoch: self.config.epoch,
+            threshold: Threshold::new(self.config.threshold).ok_or(SetupError::ThresholdRange)?,
+        };
+        self.share_of(label)
+    }
+
+    /// The sealed key share of this label.
+    pub(crate) fn share_of(&mut self, label: ShareLabel) -> Result<SealedShare<'a>, SetupError> {
         let vault = self.vault()?;
         let blob = take(&mut self.sealed_share);
         if blob.is_empty() {
             return Err(SetupError::ShareMissing);
         }
-        let label = ShareLabel {
-            family: family.to_owned(),
-            key_id: self.config.key_id.clone(),
-            party: PartyId::new(self.config.own).ok_or(SetupError::PartyIdRange)?,
-            epoch: self.config.epoch,
-            threshold: Threshold::new(self.config.threshold).ok_or(SetupError::ThresholdRange)?,
-        };
         Ok(SealedShare { blob, label, key: Arc::clone(&vault.key) })
+    }
+
+    /// The terms of a session of issuers.
+    pub(crate) fn group_terms(&mut self) -> Result<proto::GroupTerms, SetupError> {
+        self.config.group.take().ok_or(SetupError::GroupTermsMissing)
     }
 
     /// The public data of the key.
@@ -141,6 +151,11 @@ impl<'a> Inputs<'a> {
         Ok((party_set(&take(&mut self.config.dealers))?, party_set(&take(&mut self.config.receivers))?))
     }
 
+    /// This party.
+    pub(crate) fn own(&self) -> Result<PartyId, SetupError> {
+        PartyId::new(self.config.own).ok_or(SetupError::PartyIdRange)
+    }
+
     /// Whether this party is one of `parties`.
     pub(crate) fn is_one_of(&self, parties: &PartySet) -> bool {
         PartyId::new(self.config.own).is_some_and(|own| parties.contains(own))
@@ -151,6 +166,7 @@ impl<'a> Inputs<'a> {
         let config = take(&mut self.config);
         let left_over = !self.sealed_share.is_empty()
             || config.key_public.is_some()
+            || config.group.is_some()
             || !config.derivation_path.is_empty()
             || config.taproot_merkle_root.is_some()
             || config.presignature_count != 0

@@ -37,6 +37,9 @@ const JUDGES: &[(u16, Judge)] = &[
     judge_of::<frost::Keygen<frost::Bip340>>(),
     judge_of::<frost::Refresh<frost::Bip340>>(),
     judge_of::<frost::Reshare<frost::Bip340>>(),
+    judge_of::<threshold_issuer::Keygen>(),
+    judge_of::<threshold_issuer::Refresh>(),
+    judge_of::<threshold_issuer::OpeningKeygen>(),
 ];
 
 const fn judge_of<P: Judged>() -> (u16, Judge) {

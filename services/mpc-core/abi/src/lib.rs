@@ -7,12 +7,17 @@ mod dealing;
 mod ecdsa;
 mod ffi;
 mod frost;
+pub mod group;
+mod group_parties;
 mod inputs;
+mod issuing;
 pub mod judge;
 mod memory;
 mod os_rng;
 mod passphrase;
 pub mod proto;
+mod refusal;
+mod runs;
 mod session;
 mod vault;
 

@@ -2,6 +2,9 @@
 //!
 //! `tests/drift.rs` compares names, numbers and types with the file.
 
+pub mod group_call;
+pub mod group_reply;
+
 use prost::{Enumeration, Message, Oneof};
 use zeroize::Zeroize;
 
@@ -55,6 +58,16 @@ pub enum ProtocolId {
     Bip340Refresh = 28,
     /// New shares for other parties or another threshold.
     Bip340Reshare = 29,
+    /// Key generation.
+    IssuingKeygen = 65,
+    /// New shares for the same issuers.
+    IssuingRefresh = 66,
+    /// The group's public data.
+    IssuingPublish = 68,
+    /// A member's join.
+    IssuingJoin = 69,
+    /// Key generation.
+    OpeningKeygen = 70,
 }
 
 /// `Party`.
@@ -119,6 +132,71 @@ pub struct SessionConfig {
     /// Presigning.
     #[prost(uint32, tag = "16")]
     pub presignature_count: u32,
+    /// Sessions of issuers.
+    #[prost(message, optional, tag = "17")]
+    pub group: Option<GroupTerms>,
+}
+
+/// `GroupTerms`.
+#[derive(Clone, PartialEq, Message)]
+pub struct GroupTerms {
+    /// From the caller's configuration.
+    #[prost(message, optional, tag = "1")]
+    pub parties: Option<GroupParties>,
+    /// Signed by all of them.
+    #[prost(message, optional, tag = "2")]
+    pub openers: Option<OpenersKey>,
+    /// Join.
+    #[prost(bytes = "vec", tag = "3")]
+    pub attested: Vec<u8>,
+}
+
+/// `GroupParties`.
+#[derive(Clone, PartialEq, Message)]
+pub struct GroupParties {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub installation: String,
+    /// Ascending.
+    #[prost(message, repeated, tag = "2")]
+    pub issuers: Vec<Party>,
+    /// How many issuers it takes.
+    #[prost(uint32, tag = "3")]
+    pub issuer_threshold: u32,
+    /// Ascending.
+    #[prost(message, repeated, tag = "4")]
+    pub openers: Vec<Party>,
+    /// How many openers it takes.
+    #[prost(uint32, tag = "5")]
+    pub opener_threshold: u32,
+}
+
+/// `OpenersKey`.
+#[derive(Clone, PartialEq, Message)]
+pub struct OpenersKey {
+    /// Its name.
+    #[prost(string, tag = "1")]
+    pub group: String,
+    /// Of the group, from 1.
+    #[prost(uint32, tag = "2")]
+    pub epoch: u32,
+    /// With the openers' points.
+    #[prost(message, optional, tag = "3")]
+    pub key: Option<KeyPublic>,
+    /// Of all openers.
+    #[prost(message, repeated, tag = "4")]
+    pub signatures: Vec<PartyBytes>,
+}
+
+/// `PartyBytes`.
+#[derive(Clone, PartialEq, Message)]
+pub struct PartyBytes {
+    /// Whose.
+    #[prost(uint32, tag = "1")]
+    pub party: u32,
+    /// A signature or a share.
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
 }
 
 /// `KeyPublic`.
@@ -241,6 +319,9 @@ pub struct Done {
     /// Presigning.
     #[prost(message, repeated, tag = "6")]
     pub presignatures: Vec<Presignature>,
+    /// Publication.
+    #[prost(bytes = "vec", tag = "7")]
+    pub group: Vec<u8>,
 }
 
 /// `Presignature`.

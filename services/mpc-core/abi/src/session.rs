@@ -74,6 +74,11 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<frost::PresignedSigning<frost::Bip340>>(),
     entry::<frost::Refresh<frost::Bip340>>(),
     entry::<frost::Reshare<frost::Bip340>>(),
+    entry::<threshold_issuer::Keygen>(),
+    entry::<threshold_issuer::Refresh>(),
+    entry::<threshold_issuer::Publish>(),
+    entry::<threshold_issuer::Join>(),
+    entry::<threshold_issuer::OpeningKeygen>(),
 ];
 
 const fn entry<P: Offered>() -> (u16, Start)

@@ -11,6 +11,7 @@ use zeroize::Zeroize;
 use crate::memory::lock;
 use crate::os_rng::os_rng;
 use crate::proto;
+use crate::runs::Runs;
 
 /// Most presignatures that a vault can have: those that are kept and those being made.
 pub(crate) const MAX_PRESIGNATURES: usize = 65_536;
@@ -25,6 +26,7 @@ pub struct Vault {
     pub(crate) key: Arc<DataKey>,
     pub(crate) one_time_keys: OneTimeKeys,
     pub(crate) exclusions: Exclusions,
+    pub(crate) runs: Runs,
 }
 
 /// An argument that no correct caller passes.
@@ -52,6 +54,7 @@ impl Vault {
             key: Arc::new(DataKey::new(key)),
             one_time_keys: OneTimeKeys::default(),
             exclusions: Exclusions::default(),
+            runs: Runs::default(),
         })
     }
 

@@ -99,7 +99,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 15);
+    assert_eq!(exported().len(), 16);
 }
 
 #[test]
@@ -141,7 +141,9 @@ fn header_structs_are_laid_out_alike() {
 }
 
 fn proto_code() -> String {
-    read("../../../proto/coterie/core/v1/core.proto")
+    ["core", "group"]
+        .map(|name| read(&format!("../../../proto/coterie/core/v1/{name}.proto")))
+        .concat()
         .lines()
         .map(|line| line.split("//").next().unwrap())
         .collect::<Vec<_>>()
@@ -181,17 +183,27 @@ fn enums_of_the_engine_are_those_of_the_contract() {
     assert_eq!(proto_enum("Verdict", "VERDICT_"), BTreeMap::from(verdicts));
 }
 
+/// The messages by hand.
+fn rust_code() -> String {
+    ["src/proto.rs", "src/proto/group_call.rs", "src/proto/group_reply.rs"].map(read).concat()
+}
+
 #[test]
-fn protocols_have_the_numbers_of_the_contract() {
-    let registry = proto_enum("ProtocolId", "PROTOCOL_ID_");
-    let source = read("src/proto.rs");
-    let ours: Vec<(String, i32)> = between(&source, "pub enum ProtocolId {", "\n}")
-        .lines()
-        .filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "))
-        .map(|(name, number)| (name.to_owned(), number.parse().unwrap()))
-        .filter(|(_, number)| *number != 0)
-        .collect();
-    assert_eq!(registry, ours.into_iter().collect());
+fn enums_by_hand_have_the_numbers_of_the_contract() {
+    let source = rust_code();
+    for (name, prefix) in [
+        ("ProtocolId", "PROTOCOL_ID_"),
+        ("ApprovalDecision", "APPROVAL_DECISION_"),
+        ("GroupRefusal", "GROUP_REFUSAL_"),
+    ] {
+        let ours: Vec<(String, i32)> = between(&source, &format!("pub enum {name} {{"), "\n}")
+            .lines()
+            .filter_map(|line| line.trim().strip_suffix(',')?.split_once(" = "))
+            .map(|(name, number)| (name.to_owned(), number.parse().unwrap()))
+            .filter(|(_, number)| *number != 0)
+            .collect();
+        assert_eq!(proto_enum(name, prefix), ours.into_iter().collect(), "{name}");
+    }
 }
 
 /// (field, type, number, repeated) of each message.
@@ -204,6 +216,8 @@ fn proto_message(name: &str) -> Fields {
     let end = body.find("\n}").unwrap();
     body[body.find('{').unwrap() + 1..end]
         .replace("oneof progress {", "")
+        .replace("oneof call {", "")
+        .replace("oneof reply {", "")
         .replace('}', "")
         .split(';')
         .filter_map(|field| field.split_once('='))
@@ -243,9 +257,23 @@ fn rust_field(
     (name.to_owned(), kind, number, repeated)
 }
 
+/// `GroupRefused` as `group_refused`.
+fn snake(name: &str) -> String {
+    let mut snake = String::new();
+    for (place, letter) in name.char_indices() {
+        if letter.is_uppercase() && place > 0 {
+            snake.push('_');
+        }
+        snake.extend(letter.to_lowercase());
+    }
+    snake
+}
+
 #[test]
 fn messages_are_those_of_the_contract() {
-    let source = read("src/proto.rs");
+    let (source, code) = (rust_code(), proto_code());
+    let groups = read("../../../proto/coterie/core/v1/group.proto");
+    let of_groups = groups.lines().filter_map(|line| line.strip_prefix("message ")?.split_once(' '));
     for name in [
         "Party",
         "SessionConfig",
@@ -260,8 +288,20 @@ fn messages_are_those_of_the_contract() {
         "Abort",
         "Accusation",
         "Step",
-    ] {
-        let enums = ["ProtocolId", "RejectReason", "AbortCause", "Advice"];
+        "GroupTerms",
+        "GroupParties",
+        "OpenersKey",
+        "PartyBytes",
+    ]
+    .into_iter()
+    .chain(of_groups.map(|(name, _)| name))
+    {
+        if code.contains(&format!("message {name} {{}}")) {
+            assert!(source.contains(&format!("pub struct {name} {{}}")), "message {name}");
+            continue;
+        }
+        let enums =
+            ["ProtocolId", "RejectReason", "AbortCause", "Advice", "ApprovalDecision", "GroupRefusal"];
         let contract: Fields = proto_message(name)
             .into_iter()
             .map(|(field, kind, number, repeated)| {
@@ -270,12 +310,13 @@ fn messages_are_those_of_the_contract() {
             })
             .collect();
         let mut ours = rust_message(&source, name);
-        if name == "Step" {
-            let progress = between(&source, "pub enum Progress {", "\n}");
-            ours.extend(progress.split("#[prost(").skip(1).map(|variant| {
+        let of = [("Step", "Progress"), ("GroupCall", "Call"), ("GroupReply", "Reply")];
+        if let Some((_, variants)) = of.into_iter().find(|(message, _)| *message == name) {
+            let variants = between(&source, &format!("pub enum {variants} {{"), "\n}");
+            ours.extend(variants.split("#[prost(").skip(1).map(|variant| {
                 let (kind, name, number, repeated) =
                     rust_field(variant, |line| line.strip_suffix("),")?.split_once('('));
-                (kind.to_lowercase(), name, number, repeated)
+                (snake(&kind), name, number, repeated)
             }));
         }
         assert_eq!(ours, contract, "message {name}");

@@ -317,7 +317,7 @@ fn setup_is_refused_with_a_reason() {
             "threshold {threshold}"
         );
     }
-    let invalid_key = refused("an evidence key is not a valid Ed25519 public key");
+    let invalid_key = refused("an evidence key is not valid, or not that of its party");
     assert_eq!(start(&|c| c.parties[2].evidence_key.clear()), invalid_key);
     assert_eq!(start(&|c| c.parties[2].evidence_key = vec![0; 32]), invalid_key);
     assert_eq!(start(&|c| c.parties[2].evidence_key.push(0)), invalid_key);

@@ -6,8 +6,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/memory.rs"]
+mod memory;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use common::{Ends, Party, Session, config, parties};
 use coterie_mpc::WIPED_STACK_BYTES;
@@ -15,6 +17,7 @@ use coterie_mpc::proto::{Done, ProtocolId, SessionConfig, Step};
 use engine::forge::Forged;
 use engine::seal::{DataKey, SealKind};
 use engine::{EvidenceKey, Secret};
+use memory::{found, no_share_found, nothing_found};
 use primitives::witness;
 use prost::Message;
 
@@ -32,41 +35,6 @@ fn what_was_secret_is_nowhere_in_memory_after_its_use() {
     a_copy_that_was_not_wiped_is_found();
     nothing_of_a_share_or_a_nonce_outlives_its_use();
     nothing_of_a_share_or_a_nonce_outlives_an_abort();
-}
-
-/// The secrets of which something is in memory: the file and line that wrapped it, and the kind of memory it is in.
-fn found() -> BTreeSet<(String, u32, String)> {
-    let looking = || {
-        let mut all = BTreeSet::new();
-        for line in std::fs::read_to_string("/proc/self/maps").unwrap().lines() {
-            let mut words = line.split_whitespace();
-            let (range, mode) = (words.next().unwrap(), words.next().unwrap());
-            if !mode.starts_with("rw") {
-                continue;
-            }
-            let (from, to) = range.split_once('-').unwrap();
-            let [from, to] = [from, to].map(|end| usize::from_str_radix(end, 16).unwrap());
-            // SAFETY: mapped and readable; nothing is unmapped while this thread alone runs.
-            let hits = unsafe { witness::search(from, to - from) };
-            let kind = words.nth(3).unwrap_or("a stack, or large blocks");
-            all.extend(hits.into_iter().map(|hit| (hit.file.to_owned(), hit.line, kind.to_owned())));
-        }
-        all
-    };
-    std::thread::spawn(looking).join().unwrap()
-}
-
-fn nothing_found(when: &str) {
-    assert!(witness::remembered() > 0, "{when}: nothing was watched");
-    assert_eq!(found(), BTreeSet::new(), "{when}");
-}
-
-/// Apart from what a session still has to have: the key that signs its evidence.
-fn no_share_found(when: &str) {
-    assert!(witness::remembered() > 0, "{when}: nothing was watched");
-    let kept = |file: &str| file.ends_with("engine/src/evidence.rs") || file.ends_with("abi/src/vault.rs");
-    let others: BTreeSet<_> = found().into_iter().filter(|(file, ..)| !kept(file)).collect();
-    assert_eq!(others, BTreeSet::new(), "{when}");
 }
 
 /// More than any call may use, in bytes.

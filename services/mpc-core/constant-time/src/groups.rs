@@ -16,8 +16,8 @@ use primitives::bls12_381::{G1, G2, Scalar};
 use primitives::declassify::{memcheck, publish, published};
 use threshold_issuer::key::forge::deal;
 use threshold_issuer::{
-    IssuerShare, Issuers, Join, JoinInput, JoinTerms, Publish, PublishInput, Reservation, Reservations,
-    key_id, multiply,
+    AttestedGroup, IssuerShare, Join, JoinInput, JoinTerms, NamedIssuers, Publish, PublishInput, Reservation,
+    Reservations, key_id, multiply,
 };
 
 use crate::common::{evidence_key, party, rng, settings, threshold};
@@ -102,7 +102,7 @@ pub fn opening() {
 struct Shared {
     custody: Custody,
     group: Arc<GroupPublic>,
-    issuers: Arc<Issuers>,
+    attested: Arc<AttestedGroup>,
     shares: Vec<IssuerShare>,
 }
 
@@ -120,8 +120,16 @@ fn shared(issuers: [u32; 3]) -> Shared {
     let challenge = draft.challenge(&G1::mul_generator(&nonce));
     let response = nonce.expose().add(&challenge.mul(key.expose()));
     let group = Arc::new(draft.prove(challenge, response).unwrap());
+    let keys = issuers.map(|number| (party(number), evidence_key(party(number)).public()));
+    let named = NamedIssuers::new("acme", threshold(2), &keys).unwrap();
+    let sign = |share: &IssuerShare| {
+        let me = share.party();
+        (me, share.attest(&group, &named, &evidence_key(me)).unwrap())
+    };
+    let signatures: Vec<_> = shares.iter().map(sign).collect();
     let issuers = Arc::new(shares[0].issuers().clone());
-    Shared { custody, group, issuers, shares }
+    let attested = AttestedGroup::new(Arc::clone(&group), issuers, &named, &signatures);
+    Shared { custody, group, attested: Arc::new(attested.unwrap()), shares }
 }
 
 /// An issuer's share as it is stored, and secret if the issuer is under test.
@@ -190,13 +198,13 @@ pub fn publication() {
 
 /// A join of `member` with two issuers. The party under test is one of them or the member.
 fn join(of: &Shared, member: u32, parties: [u32; 3]) {
-    let Shared { group, issuers, .. } = of;
+    let Shared { group, attested, .. } = of;
+    let session = *settings_of(party(member), &parties, group.name(), &[]).session_id.as_bytes();
     let member_secret = Scalar::from_wide(&[8; 64]);
     let point = G1::mul_generator(&Secret::new(member_secret.copy()));
     let terms = || JoinTerms {
-        group: Arc::clone(group),
-        issuers: Arc::clone(issuers),
-        attempt: ordered(attempt(group, TICKET, 1, point), [6; 32], &evidence_key(party(member)).public()),
+        group: Arc::clone(attested),
+        attempt: ordered(attempt(group, TICKET, 1, point), session, &evidence_key(party(member)).public()),
     };
     let start = |number: &u32| {
         let (me, terms) = (party(*number), terms());

@@ -20,13 +20,18 @@ pub struct ProtocolId {
 }
 
 /// 32 bytes, jointly made, never used twice.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SessionId([u8; 32]);
 
 impl SessionId {
     /// Any 32 bytes.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8; 32] {
+        &self.0
     }
 }
 
@@ -110,6 +115,11 @@ impl SessionContext {
         self.rounds
     }
 
+    /// Its id.
+    pub fn session_id(&self) -> SessionId {
+        self.settings.session_id
+    }
+
     /// This party; `None` for an observer.
     pub fn me(&self) -> Option<PartyId> {
         self.settings.me
@@ -157,7 +167,8 @@ impl SessionContext {
         transcript
     }
 
-    pub(crate) fn evidence_key(&self, party: PartyId) -> Option<&EvidencePublicKey> {
+    /// The key that a party signs its envelopes with; `None` for a stranger, or where nothing is signed.
+    pub fn evidence_key(&self, party: PartyId) -> Option<&EvidencePublicKey> {
         self.settings.roster.iter().find(|entry| entry.id == party)?.evidence_key.as_ref()
     }
 }

@@ -295,7 +295,7 @@ pub enum SetupError {
     EpochRange,
     /// The payload is longer than the protocol allows, or there is one where none belongs.
     PayloadLength,
-    /// An evidence key is not a valid Ed25519 public key, or has small order.
+    /// An evidence key is not a valid Ed25519 public key, has small order, or is another than is due for its party.
     EvidenceKeyInvalid,
     /// Two parties have the same evidence key, so a signature would not tell them apart.
     EvidenceKeyShared,
@@ -333,6 +333,12 @@ pub enum SetupError {
     PresignatureUnknown,
     /// The vault has as many presignatures as it can have.
     PresignaturesFull,
+    /// The terms of a session of issuers are missing.
+    GroupTermsMissing,
+    /// The parties of a group, what they have signed, or the group itself is not valid, or the session is not of them.
+    GroupTermsInvalid,
+    /// The vault has no counted run of a join for this session: it has begun, was dropped, or was counted elsewhere.
+    RunUnknown,
     /// The dealers are fewer than the old threshold, or dealers and receivers together are not the parties.
     RolesInvalid,
 }
@@ -353,7 +359,7 @@ impl fmt::Display for SetupError {
             SetupError::KeyIdLength => "key_id is empty or too long",
             SetupError::EpochRange => "epoch is not possible here",
             SetupError::PayloadLength => "payload has a length that the protocol does not allow",
-            SetupError::EvidenceKeyInvalid => "an evidence key is not a valid Ed25519 public key",
+            SetupError::EvidenceKeyInvalid => "an evidence key is not valid, or not that of its party",
             SetupError::EvidenceKeyShared => "two parties have the same evidence key",
             SetupError::IdentityMissing => "sealed identity is missing",
             SetupError::IdentityMismatch => "identity does not match the evidence key of self",
@@ -375,6 +381,11 @@ impl fmt::Display for SetupError {
             }
             SetupError::RolesInvalid => "dealers and receivers do not fit the parties and the old threshold",
             SetupError::PresignaturesFull => "the vault has as many presignatures as it can have",
+            SetupError::GroupTermsMissing => "the terms of the group are missing",
+            SetupError::GroupTermsInvalid => {
+                "the terms of the group are not valid, or the session is not of them"
+            }
+            SetupError::RunUnknown => "the vault has no counted run of the join for this session",
         })
     }
 }

@@ -3,7 +3,7 @@
 //! ```text
 //! offset  bytes
 //!      0  1      format version, 1
-//!      1  1      kind: 1 key share, 2 identity, 3 other
+//!      1  1      kind: 1 key share, 2 identity, 3 other, 4 applicant, 5 candidate and 6 member of a group
 //!      2  2      length of the public part
 //!      4  p      public part, readable without the key, bound to the secret part
 //!      .  12     nonce
@@ -44,6 +44,12 @@ pub enum SealKind {
     Identity = 2,
     /// Another secret of the service.
     Other = 3,
+    /// An applicant's half of a secret.
+    Applicant = 4,
+    /// A registered member's secret, before it has its key.
+    Candidate = 5,
+    /// A member's key.
+    Member = 6,
 }
 
 /// The key under which one party's secrets are sealed. Wiped on drop.

@@ -223,6 +223,11 @@ impl Applicant {
         Self { group: *group.digest(), ticket: *ticket, half, point }
     }
 
+    /// The ticket that it applies for.
+    pub fn ticket(&self) -> &[u8; TICKET_BYTES] {
+        &self.ticket
+    }
+
     /// [R1.2] proves that a is known, and signs its point.
     pub fn apply(&self, identity: &EvidenceKey, rng: &mut dyn CryptoRng) -> Application {
         let transcript = proof_transcript(&self.group, &self.ticket);

@@ -21,14 +21,14 @@ use std::time::Duration;
 
 use engine::session::{Progress, Session, Step};
 use engine::{Envelope, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, Threshold};
+use group_signatures::GroupDraft;
 use group_signatures::forge::{Custody, attempt, ordered};
-use group_signatures::{GroupDraft, GroupPublic};
 use primitives::bls12_381::{G1, G2, Scalar};
 use rand_chacha::ChaCha20Rng;
 use rand_core::{Rng, SeedableRng};
 use rustix::time::{ClockId, clock_gettime};
 use threshold_issuer::key::forge::deal;
-use threshold_issuer::{IssuerShare, Issuers, Join, JoinInput, JoinOutput, JoinTerms};
+use threshold_issuer::{AttestedGroup, IssuerShare, Join, JoinInput, JoinOutput, JoinTerms, NamedIssuers};
 
 const DEFAULT_RUNS: usize = 20;
 const SHAPES: [(u32, u32); 3] = [(2, 3), (3, 5), (5, 9)];
@@ -94,10 +94,16 @@ fn main() {
     }
 }
 
+/// The key that a party signs its messages with.
+fn evidence_key(party: u32) -> EvidenceKey {
+    let mut seed = [3; 32];
+    seed[..4].copy_from_slice(&party.to_be_bytes());
+    EvidenceKey::from_seed(&Secret::new(seed))
+}
+
 /// Issuers of one group, of whom the first take part.
 struct Issuing {
-    group: Arc<GroupPublic>,
-    issuers: Arc<Issuers>,
+    group: Arc<AttestedGroup>,
     shares: Vec<Arc<IssuerShare>>,
 }
 
@@ -115,61 +121,56 @@ impl Issuing {
         let challenge = draft.challenge(&G1::mul_generator(&nonce));
         let response = nonce.expose().add(&challenge.mul(key.expose()));
         let group = Arc::new(draft.prove(challenge, response).unwrap());
+        let identities: Vec<_> =
+            parties.iter().map(|party| (*party, evidence_key(party.get().into()).public())).collect();
+        let named = NamedIssuers::new("bench", Threshold::new(threshold).unwrap(), &identities).unwrap();
+        let sign = |share: &IssuerShare| {
+            let me = share.party();
+            (me, share.attest(&group, &named, &evidence_key(me.get().into())).unwrap())
+        };
+        let signatures: Vec<_> = shares.iter().map(sign).collect();
         let issuers = Arc::new(shares[0].issuers().clone());
-        Self { group, issuers, shares: shares.into_iter().map(Arc::new).collect() }
+        let group = Arc::new(AttestedGroup::new(group, issuers, &named, &signatures).unwrap());
+        Self { group, shares: shares.into_iter().map(Arc::new).collect() }
     }
 
     /// One join: the cost of the issuer with the highest cost, and of the member.
     fn join(&self, rng: &mut ChaCha20Rng) -> [Cost; 2] {
         let secret = Secret::new(Scalar::random(rng));
         let point = G1::mul_generator(&secret);
+        let mut id = [0u8; 32];
+        rng.fill_bytes(&mut id);
+        let identity = evidence_key(MEMBER).public();
         let terms = || JoinTerms {
             group: Arc::clone(&self.group),
-            issuers: Arc::clone(&self.issuers),
-            attempt: ordered(
-                attempt(&self.group, [1; 32], 1, point),
-                [2; 32],
-                &EvidenceKey::from_seed(&Secret::new([3; 32])).public(),
-            ),
+            attempt: ordered(attempt(self.group.group(), [1; 32], 1, point), id, &identity),
         };
         let payload = terms().payload();
         let member = PartyId::new(MEMBER).unwrap();
         let mut inputs: Vec<(PartyId, JoinInput)> = self
             .shares
             .iter()
-            .take(self.issuers.threshold().get())
+            .take(self.group.issuers().threshold().get())
             .map(|share| (share.party(), JoinInput::Issuer { terms: terms(), share: Arc::clone(share) }))
             .collect();
         inputs.push((member, JoinInput::Member { terms: terms(), secret }));
-        let mut id = [0u8; 32];
-        rng.fill_bytes(&mut id);
-        let keys: Vec<(PartyId, [u8; 32])> = inputs
-            .iter()
-            .map(|(party, _)| {
-                let mut seed = [0; 32];
-                rng.fill_bytes(&mut seed);
-                (*party, seed)
-            })
-            .collect();
-        let key = |seed: &[u8; 32]| EvidenceKey::from_seed(&Secret::new(*seed));
-        let roster: Vec<RosterEntry> = keys
-            .iter()
-            .map(|(id, seed)| RosterEntry { id: *id, evidence_key: Some(key(seed).public()) })
-            .collect();
+        let key = |party: PartyId| evidence_key(party.get().into());
+        let entry = |(id, _): &(PartyId, _)| RosterEntry { id: *id, evidence_key: Some(key(*id).public()) };
+        let roster: Vec<RosterEntry> = inputs.iter().map(entry).collect();
         let mut sides = Vec::new();
         let mut queue = VecDeque::new();
-        for ((me, input), (_, seed)) in inputs.into_iter().zip(&keys) {
+        for (me, input) in inputs {
             let settings = SessionSettings {
                 session_id: SessionId::new(id),
                 me: Some(me),
                 roster: roster.clone(),
-                threshold: self.issuers.threshold(),
+                threshold: self.group.issuers().threshold(),
                 key_id: "bench".to_owned(),
                 epoch: 1,
                 payload: payload.to_vec(),
             };
             let (started, time) = timed(|| {
-                let (session, step) = Session::<Join>::start(settings, Some(key(seed)), input, rng).unwrap();
+                let (session, step) = Session::<Join>::start(settings, Some(key(me)), input, rng).unwrap();
                 let sealed = seal(&session, &step, rng);
                 (session, sealed)
             });

@@ -99,8 +99,18 @@ impl NamedIssuers {
         (distinct && fits && named).then_some(issuers)
     }
 
+    /// How many issuers it takes.
+    pub fn threshold(&self) -> Threshold {
+        self.threshold
+    }
+
+    /// The issuers in ascending order, with the keys that they sign with.
+    pub fn identities(&self) -> impl Iterator<Item = (PartyId, &EvidencePublicKey)> {
+        self.identities.iter().map(|(party, key)| (*party, key))
+    }
+
     /// The key that an issuer signs with.
-    pub(crate) fn identity(&self, party: PartyId) -> Option<&EvidencePublicKey> {
+    pub fn identity(&self, party: PartyId) -> Option<&EvidencePublicKey> {
         self.identities.get(&party)
     }
 
@@ -155,6 +165,7 @@ impl IssuerShare {
 pub struct AttestedGroup {
     group: Arc<GroupPublic>,
     issuers: Arc<Issuers>,
+    named: NamedIssuers,
     signatures: BTreeMap<PartyId, [u8; SIGNATURE_BYTES]>,
 }
 
@@ -179,7 +190,7 @@ impl AttestedGroup {
         if count != named.identities.len() {
             return Err(AttestationError::Members);
         }
-        Ok(Self { group, issuers, signatures })
+        Ok(Self { group, issuers, named: named.clone(), signatures })
     }
 
     /// The group, for approvals and their verifiers.
@@ -190,6 +201,11 @@ impl AttestedGroup {
     /// The public data of the issuing key, for members that join.
     pub fn issuers(&self) -> &Arc<Issuers> {
         &self.issuers
+    }
+
+    /// The configured issuers that have signed it.
+    pub fn named(&self) -> &NamedIssuers {
+        &self.named
     }
 
     /// Group, issuers, number and signature of each.

@@ -1,10 +1,12 @@
-//! sk_m, shared t of n: dealt as every key of the core is, and kept by each issuer. Steps are cited as [D1]
-//! (`docs/protocols/wbb.md`).
+//! sk_m and o, shared t of n: dealt as every key of the core is, and kept by each issuer or opener. Steps are cited as
+//! [D1] (`docs/protocols/wbb.md`).
 //!
-//! The name of the key is the digest of what the openers have signed, so a key is made for one epoch of one group and
-//! is the key of no other. Its generation is that of the core's other schemes: committed polynomials with proofs,
+//! The name of an issuing key is the digest of what the openers have signed, so it is made for one epoch of one group
+//! and is the key of no other. Its generation is that of the core's other schemes: committed polynomials with proofs,
 //! signed messages, blame with evidence. Refresh comes with it.
 
+use core::marker::PhantomData;
+use core::ops::RangeInclusive;
 use std::sync::Arc;
 
 use engine::seal::{DataKey, SealKind, ShareLabel};
@@ -26,11 +28,48 @@ use zeroize::Zeroizing;
 
 use crate::tags;
 
-/// The family named in the label of a sealed share.
-pub const FAMILY: &str = "wbb-issuing";
+/// The use that a shared key is for. The shares of one use are no shares of another.
+pub trait Purpose: Send + Sync + 'static {
+    /// The family named in the label of a sealed share.
+    const FAMILY: &'static str;
+    /// The thresholds of its keys.
+    const THRESHOLDS: RangeInclusive<usize>;
+    /// Key generation.
+    const KEYGEN: ProtocolId;
+    /// New shares for the same parties.
+    const REFRESH: ProtocolId;
+    /// New shares for other parties.
+    const RESHARE: ProtocolId;
+}
+
+/// To issue memberships.
+pub enum ToIssue {}
+/// To open approvals.
+pub enum ToOpen {}
+
+impl Purpose for ToIssue {
+    const FAMILY: &'static str = "wbb-issuing";
+    const THRESHOLDS: RangeInclusive<usize> = 2..=MAX_THRESHOLD;
+    const KEYGEN: ProtocolId = ProtocolId { number: 65, name: "wbb/issuing-keygen/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 66, name: "wbb/issuing-refresh/1" };
+    const RESHARE: ProtocolId = ProtocolId { number: 67, name: "wbb/issuing-reshare/1" };
+}
+
+impl Purpose for ToOpen {
+    const FAMILY: &'static str = "wbb-opening";
+    const THRESHOLDS: RangeInclusive<usize> = 1..=MAX_PARTIES;
+    const KEYGEN: ProtocolId = ProtocolId { number: 70, name: "wbb/opening-keygen/1" };
+    const REFRESH: ProtocolId = ProtocolId { number: 71, name: "wbb/opening-refresh/1" };
+    const RESHARE: ProtocolId = ProtocolId { number: 72, name: "wbb/opening-reshare/1" };
+}
+
+/// Keys for one use, as dealing sees them.
+pub struct Shared<K>(PhantomData<fn() -> K>);
 
 /// Issuing keys, as dealing sees them.
-pub enum Issuing {}
+pub type Issuing = Shared<ToIssue>;
+/// Openers' keys, as dealing sees them.
+pub type Opening = Shared<ToOpen>;
 
 /// The largest threshold of an issuing key: a join has as many issuers and the member.
 pub const MAX_THRESHOLD: usize = MAX_PARTIES - 1;
@@ -40,6 +79,9 @@ pub struct Keygen(dealing::Keygen<Issuing>);
 /// New shares for the same issuers. There is no reshare: other issuers know nothing of the tickets that these have
 /// bound, so they make a key of their own, for another epoch of the group.
 pub type Refresh = dealing::Refresh<Issuing>;
+/// [G1] makes an openers' key. Its points are in the group's public data, so it is neither refreshed nor reshared: the
+/// next epoch of the group has another one.
+pub type OpeningKeygen = dealing::Keygen<Opening>;
 
 impl Protocol for Keygen {
     const ID: ProtocolId = <dealing::Keygen<Issuing> as Protocol>::ID;
@@ -86,18 +128,61 @@ pub fn key_id(opener: &AttestedKey) -> String {
     })
 }
 
-/// The issuers with their points, the same at every one of them.
-#[derive(Clone, PartialEq)]
-pub struct Issuers {
+/// The holders of a key with their points, the same at every one of them.
+pub struct Holders<K> {
     key_id: String,
     epoch: u32,
     threshold: Threshold,
     public_key: G1,
     shares: Vec<(PartyId, G1)>,
+    purpose: PhantomData<fn() -> K>,
 }
 
-impl Issuers {
-    /// g1^{sk_m}.
+/// The issuers with their points.
+pub type Issuers = Holders<ToIssue>;
+/// The openers with their points.
+pub type KeyOfOpeners = Holders<ToOpen>;
+
+impl<K> Clone for Holders<K> {
+    fn clone(&self) -> Self {
+        Self { key_id: self.key_id.clone(), shares: self.shares.clone(), ..*self }
+    }
+}
+
+impl<K> PartialEq for Holders<K> {
+    fn eq(&self, other: &Self) -> bool {
+        self.key_id == other.key_id
+            && self.epoch == other.epoch
+            && self.threshold == other.threshold
+            && self.public_key == other.public_key
+            && self.shares == other.shares
+    }
+}
+
+impl<K: Purpose> Holders<K> {
+    /// `None` unless it has the form of the public data of a key, and the points are shares of it ([D2]).
+    pub fn new(
+        (key_id, epoch): (&str, u32),
+        threshold: Threshold,
+        public_key: G1,
+        shares: Vec<(PartyId, G1)>,
+    ) -> Option<Self> {
+        let key_id = key_id.to_owned();
+        let made = Self { key_id, epoch, threshold, public_key, shares, purpose: PhantomData };
+        (made.well_formed() && made.consistent()).then_some(made)
+    }
+
+    fn well_formed(&self) -> bool {
+        let count = self.shares.len();
+        count <= MAX_PARTIES
+            && self.threshold.get() <= count
+            && K::THRESHOLDS.contains(&self.threshold.get())
+            && self.shares.is_sorted_by(|(a, _), (b, _)| a < b)
+            && (1..=MAX_KEY_ID_BYTES).contains(&self.key_id.len())
+            && self.epoch > 0
+    }
+
+    /// g1 to the key.
     pub fn public_key(&self) -> &G1 {
         &self.public_key
     }
@@ -169,9 +254,9 @@ impl Issuers {
     /// Takes what [`Issuers::to_bytes`] made, with all points checked.
     pub fn from_bytes(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader::new(bytes);
-        let issuers = <Self as Public<Subgroup>>::decode(&mut reader)?;
+        let holders = <Self as Public<Subgroup>>::decode(&mut reader)?;
         reader.finish()?;
-        if issuers.consistent() { Ok(issuers) } else { Err(Malformed) }
+        if holders.consistent() { Ok(holders) } else { Err(Malformed) }
     }
 
     /// Hash of the encoding.
@@ -182,7 +267,7 @@ impl Issuers {
     }
 }
 
-impl Public<Subgroup> for Issuers {
+impl<K: Purpose> Public<Subgroup> for Holders<K> {
     fn encode(&self, writer: &mut Writer) {
         writer.sized(self.key_id.as_bytes());
         writer.u32(self.epoch);
@@ -209,11 +294,8 @@ impl Public<Subgroup> for Issuers {
             let party = PartyId::new(reader.u16()?.into()).ok_or(Malformed)?;
             shares.push((party, G1::from_compressed(reader.array()?).ok_or(Malformed)?));
         }
-        let well_formed = (2..=count.min(MAX_THRESHOLD)).contains(&threshold.get())
-            && shares.is_sorted_by(|(a, _), (b, _)| a < b)
-            && !key_id.is_empty()
-            && epoch > 0;
-        if well_formed { Ok(Self { key_id, epoch, threshold, public_key, shares }) } else { Err(Malformed) }
+        let holders = Self { key_id, epoch, threshold, public_key, shares, purpose: PhantomData };
+        if holders.well_formed() { Ok(holders) } else { Err(Malformed) }
     }
 
     fn key_id(&self) -> &str {
@@ -245,26 +327,48 @@ impl Public<Subgroup> for Issuers {
     }
 }
 
-/// All that one issuer keeps of the key. Wiped on drop.
+/// All that one party keeps of a key. Wiped on drop.
 #[must_use]
-pub struct IssuerShare {
-    issuers: Issuers,
+pub struct KeyShare<K> {
+    holders: Holders<K>,
     party: PartyId,
     share: Secret<Scalar>,
 }
 
+/// All that one issuer keeps of the issuing key.
+pub type IssuerShare = KeyShare<ToIssue>;
+/// All that one opener keeps of the openers' key.
+pub type OpenerShare = KeyShare<ToOpen>;
+
 impl IssuerShare {
     /// The public data of the key.
     pub fn issuers(&self) -> &Issuers {
-        &self.issuers
+        &self.holders
+    }
+}
+
+impl OpenerShare {
+    /// The key of one opener alone, an auditor say.
+    pub fn alone(key_id: &str, party: PartyId, rng: &mut dyn CryptoRng) -> Option<Self> {
+        let share = Secret::new(Scalar::random(rng));
+        let point = G1::mul_generator(&share);
+        let holders = Holders::new((key_id, 1), Threshold::new(1)?, point, vec![(party, point)])?;
+        Some(Self { holders, party, share })
+    }
+}
+
+impl<K: Purpose> KeyShare<K> {
+    /// The public data of the key.
+    pub fn holders(&self) -> &Holders<K> {
+        &self.holders
     }
 
-    /// The issuer that holds it.
+    /// The party that holds it.
     pub fn party(&self) -> PartyId {
         self.party
     }
 
-    /// s_j.
+    /// s_j, or o_j.
     pub(crate) fn secret(&self) -> &Secret<Scalar> {
         &self.share
     }
@@ -272,11 +376,11 @@ impl IssuerShare {
     /// The readable label of the sealed share.
     pub fn label(&self) -> ShareLabel {
         ShareLabel {
-            family: FAMILY.to_owned(),
-            key_id: self.issuers.key_id.clone(),
+            family: K::FAMILY.to_owned(),
+            key_id: self.holders.key_id.clone(),
             party: self.party,
-            epoch: self.issuers.epoch,
-            threshold: self.issuers.threshold,
+            epoch: self.holders.epoch,
+            threshold: self.holders.threshold,
         }
     }
 
@@ -284,7 +388,7 @@ impl IssuerShare {
     pub fn seal(&self, key: &DataKey, rng: &mut dyn CryptoRng) -> Option<Vec<u8>> {
         let mut writer = Writer::with_capacity(2048);
         writer.bytes(Zeroizing::new(self.share.expose().to_bytes()).as_slice());
-        writer.bytes(&self.issuers.to_bytes());
+        writer.bytes(&self.holders.to_bytes());
         let plain = Zeroizing::new(writer.finish());
         key.seal(SealKind::KeyShare, &self.label().encode(), &[], &plain, rng)
     }
@@ -292,71 +396,74 @@ impl IssuerShare {
     /// Opens a sealed share that must be the one of `expected`, and whose point the public data have.
     pub fn unseal(key: &DataKey, blob: &[u8], expected: &ShareLabel) -> Result<Self, OpenShareError> {
         let label = ShareLabel::peek(blob).map_err(|Malformed| OpenShareError::Unseal)?;
-        if &label != expected || label.family != FAMILY {
+        if &label != expected || label.family != K::FAMILY {
             return Err(OpenShareError::Mismatch);
         }
         let unsealed = key.unseal(SealKind::KeyShare, &[], blob).map_err(|_| OpenShareError::Unseal)?;
         let read = |bytes: &[u8]| {
             let (share, public) = bytes.split_first_chunk().ok_or(Malformed)?;
             let share = Secret::new(Scalar::from_bytes(share).ok_or(Malformed)?);
-            // Every issuer has the same public data, so they may choose a branch.
+            // Every holder has the same public data, so they may choose a branch.
             let mut reader = Reader::new(published_bytes(public));
-            let issuers = <Issuers as Public<Subgroup>>::decode(&mut reader)?;
+            let holders = <Holders<K> as Public<Subgroup>>::decode(&mut reader)?;
             reader.finish()?;
             let point = published(G1::mul_generator(&share));
-            let ours = issuers.share(expected.party) == Some(&point);
-            let share = Self { issuers, party: expected.party, share };
+            let ours = holders.share(expected.party) == Some(&point);
+            let share = Self { holders, party: expected.party, share };
             if ours && &share.label() == expected { Ok(share) } else { Err(Malformed) }
         };
         read(unsealed.secret.expose()).map_err(|Malformed| OpenShareError::Invalid)
     }
 }
 
-impl Scheme for Issuing {
+impl<K: Purpose> Scheme for Shared<K> {
     type Curve = Subgroup;
     type Companion = ();
-    type Public = Issuers;
-    type Share = IssuerShare;
+    type Public = Holders<K>;
+    type Share = KeyShare<K>;
 
-    const REFRESH: ProtocolId = ProtocolId { number: 66, name: "wbb/issuing-refresh/1" };
-    const RESHARE: ProtocolId = ProtocolId { number: 67, name: "wbb/issuing-reshare/1" };
+    const REFRESH: ProtocolId = K::REFRESH;
+    const RESHARE: ProtocolId = K::RESHARE;
     const CHAINED: bool = false;
 
-    fn open(IssuerShare { issuers, party, share }: IssuerShare) -> Held<Self> {
-        Held { public: issuers, party, signing_share: share }
+    fn open(KeyShare { holders, party, share }: KeyShare<K>) -> Held<Self> {
+        Held { public: holders, party, signing_share: share }
     }
 
-    fn public(ctx: &SessionContext, joint: Joint<Subgroup>, base: Option<Issuers>) -> Option<Issuers> {
+    fn public(ctx: &SessionContext, joint: Joint<Subgroup>, base: Option<Holders<K>>) -> Option<Holders<K>> {
         let public_key = G1::from_compressed(joint.public_key.as_slice().try_into().ok()?)?;
         let shares = joint.verification_shares.into_iter();
-        let made = Issuers {
+        let made = Holders {
             key_id: ctx.key_id().to_owned(),
             epoch: ctx.epoch(),
             threshold: ctx.threshold(),
             public_key,
             shares: shares.map(|(party, point, _)| (party, point)).collect(),
+            purpose: PhantomData,
         };
         // The shares of a key stay with the issuers that have bound its tickets.
         let kept = base.is_none_or(|base| {
             base.public_key == public_key
                 && base.threshold == made.threshold
-                && Issuers::parties(&base) == Issuers::parties(&made)
+                && Holders::parties(&base) == Holders::parties(&made)
         });
         kept.then_some(made)
     }
 
-    fn share(issuers: Issuers, party: PartyId, share: Secret<Scalar>, (): ()) -> IssuerShare {
-        IssuerShare { issuers, party, share }
+    fn share(holders: Holders<K>, party: PartyId, share: Secret<Scalar>, (): ()) -> KeyShare<K> {
+        KeyShare { holders, party, share }
     }
 }
 
-impl Generated for Issuing {
-    const KEYGEN: ProtocolId = ProtocolId { number: 65, name: "wbb/issuing-keygen/1" };
+impl<K: Purpose> Generated for Shared<K> {
+    const KEYGEN: ProtocolId = K::KEYGEN;
 }
 
 /// For tests: shares dealt by one hand, and what no issuer that follows the rules has.
 #[cfg(feature = "forge")]
 pub mod forge {
+    use core::marker::PhantomData;
+
     use engine::{PartyId, Secret, Threshold};
     use group_signatures::AttestedKey;
     use primitives::bls12_381::{G1, Scalar};
@@ -384,9 +491,10 @@ pub mod forge {
             threshold,
             public_key: G1::mul_generator(&key),
             shares: parties.iter().map(point).collect(),
+            purpose: PhantomData,
         };
         let share = |party: &PartyId| IssuerShare {
-            issuers: issuers.clone(),
+            holders: issuers.clone(),
             party: *party,
             share: Secret::new(at(party.get())),
         };
@@ -396,7 +504,7 @@ pub mod forge {
     /// A second holder of a share.
     pub fn copy(share: &IssuerShare) -> IssuerShare {
         let secret = Secret::new(share.share.expose().copy());
-        IssuerShare { issuers: share.issuers.clone(), party: share.party, share: secret }
+        IssuerShare { holders: share.holders.clone(), party: share.party, share: secret }
     }
 
     /// s_j, in the open.

@@ -10,12 +10,13 @@ pub mod attest;
 pub mod join;
 pub mod key;
 pub mod multiply;
+mod opener;
 pub mod publish;
 pub mod tags;
 pub mod ticket;
 
 pub use attest::{AttestationError, AttestedGroup, MAX_INSTALLATION_BYTES, NamedIssuers};
 pub use join::{Join, JoinInput, JoinOutput, JoinTerms};
-pub use key::{IssuerShare, Issuers, Keygen, Refresh, key_id};
+pub use key::{IssuerShare, Issuers, KeyOfOpeners, Keygen, OpenerShare, OpeningKeygen, Refresh, key_id};
 pub use publish::{Publish, PublishInput};
 pub use ticket::{PART_SHARE_BYTES, Part, PartError, PartShare, RegisterError, Reservation, Reservations};

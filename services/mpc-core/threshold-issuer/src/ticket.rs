@@ -215,19 +215,33 @@ impl Reservation {
         shares: &[(PartyId, PartShare)],
         acceptance: &Acceptance,
     ) -> Result<Ticket, RegisterError> {
+        let part = self.part(group, issuers, shares)?;
+        let mut ticket = Ticket::bind(group, &self.invitation()?, register, &self.application()?, &part)?;
+        ticket.accept(group, acceptance)?;
+        Ok(ticket)
+    }
+
+    /// [U4] the issuers' part, from the shares of as many issuers as have to bind the ticket. It is kept with the
+    /// member's record, which each of its runs is checked with.
+    pub fn part(
+        &self,
+        group: &GroupPublic,
+        issuers: &Issuers,
+        shares: &[(PartyId, PartShare)],
+    ) -> Result<Part, RegisterError> {
         self.is_of(group)?;
-        let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
-        let invitation = Invitation { ticket: self.ticket, identity };
-        let application = self.application()?;
         // A share has a proof that its issuer alone can make, so it also says that this issuer has bound the ticket.
         // Fewer of them could be those of a set that shares no honest issuer with the set of another application.
-        let part = Part::combine(group, issuers, &invitation, &application, shares)?;
+        let part = Part::combine(group, issuers, &self.invitation()?, &self.application()?, shares)?;
         if shares.len() < issuers.quorum() {
             return Err(PartError::TooFew(shares.len()).into());
         }
-        let mut ticket = Ticket::bind(group, &invitation, register, &application, &part)?;
-        ticket.accept(group, acceptance)?;
-        Ok(ticket)
+        Ok(part)
+    }
+
+    fn invitation(&self) -> Result<Invitation, RegistrationError> {
+        let identity = EvidencePublicKey::from_bytes(&self.identity).ok_or(RegistrationError::WrongRecord)?;
+        Ok(Invitation { ticket: self.ticket, identity })
     }
 
     /// The ticket's name.

@@ -4,20 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use engine::{
-    PartyId, PartySet, RosterEntry, Secret, SessionContext, SessionId, SessionSettings, SetupError,
+    EvidencePublicKey, PartyId, PartySet, RosterEntry, Secret, SessionContext, SessionId, SessionSettings,
+    SetupError,
 };
 use group_signatures::{Attempt, GroupPublic, MemberKey};
 use primitives::bls12_381::{G1, Scalar};
 
-use crate::attest::NamedIssuers;
-use crate::key::{IssuerShare, Issuers};
+use crate::attest::AttestedGroup;
+use crate::key::IssuerShare;
 
 /// The terms that all sides start from.
 pub struct JoinTerms {
-    /// The group.
-    pub group: Arc<GroupPublic>,
-    /// The public data of the issuing key.
-    pub issuers: Arc<Issuers>,
+    /// The group, with the issuers that have signed it.
+    pub group: Arc<AttestedGroup>,
     /// The run, as this side has counted it.
     pub attempt: Attempt,
 }
@@ -82,7 +81,7 @@ struct Places {
 impl JoinTerms {
     /// The session's payload. Parties and threshold are in the session's digest beside it.
     pub fn payload(&self) -> [u8; 32] {
-        self.attempt.terms(&[&self.issuers.hash()])
+        self.attempt.terms(&[&self.group.issuers().hash()])
     }
 
     /// [T0] the session of the join, as `me` starts it: the one that the identity has ordered, among these issuers,
@@ -93,11 +92,11 @@ impl JoinTerms {
         me: PartyId,
         member: PartyId,
         chosen: &PartySet,
-        named: &NamedIssuers,
     ) -> Result<SessionSettings, SetupError> {
         let (Some(session), Some(identity)) = (self.attempt.session(), self.attempt.identity()) else {
             return Err(SetupError::PayloadInvalid);
         };
+        let (group, named) = (self.group.group(), self.group.named());
         if named.identity(member).is_some() {
             return Err(SetupError::PartyCount);
         }
@@ -111,33 +110,37 @@ impl JoinTerms {
             session_id: SessionId::new(*session),
             me: Some(me),
             roster,
-            threshold: self.issuers.threshold(),
-            key_id: self.group.name().to_owned(),
-            epoch: self.group.epoch(),
+            threshold: self.group.issuers().threshold(),
+            key_id: group.name().to_owned(),
+            epoch: group.epoch(),
             payload: self.payload().to_vec(),
         })
     }
 
     fn check(&self, ctx: &SessionContext) -> Result<Places, SetupError> {
-        let Self { group, issuers, attempt } = self;
+        let Self { group: attested, attempt } = self;
+        let (group, issuers) = (attested.group(), attested.issuers());
         let same = ctx.key_id() == group.name()
             && ctx.epoch() == group.epoch()
             && ctx.threshold() == issuers.threshold();
         if !same || attempt.group() != group.digest() {
             return Err(SetupError::ShareMismatch);
         }
-        if issuers.public_key() != group.issuer() {
-            return Err(SetupError::KeyPublicInvalid);
-        }
         let known = issuers.parties();
         let mut others = ctx.parties().minus(&known).iter().collect::<Vec<_>>().into_iter();
         let (Some(member), None) = (others.next(), others.next()) else { return Err(SetupError::PartyCount) };
         let chosen: PartySet = ctx.parties().iter().filter(|party| *party != member).collect();
         let weights = issuers.weights(&chosen).ok_or(SetupError::SigningSetTooSmall)?;
-        // A run that the ticket's identity has ordered. The engine shows neither the session's id nor its keys here:
-        // `JoinTerms::settings` makes a session that has those of the order.
-        if attempt.session().is_none() || ctx.payload() != self.payload() {
+        // [T0] the session that the ticket's identity has ordered, with its key and those of the configured issuers.
+        let ordered = attempt.session().map(|session| SessionId::new(*session));
+        if ordered != Some(ctx.session_id()) || ctx.payload() != self.payload() {
             return Err(SetupError::PayloadInvalid);
+        }
+        let identity = attempt.identity().ok_or(SetupError::PayloadInvalid)?;
+        let signs = |party: PartyId, key: &EvidencePublicKey| ctx.evidence_key(party) == Some(key);
+        let issuer_signs = |party| attested.named().identity(party).is_some_and(|key| signs(party, key));
+        if !signs(member, &identity) || !chosen.iter().all(issuer_signs) {
+            return Err(SetupError::EvidenceKeyInvalid);
         }
         // A joint key of zero has no signature, and no registered member has it.
         let point = attempt.member();
@@ -160,12 +163,12 @@ impl Setting {
         match input {
             JoinInput::Issuer { terms, share } => {
                 let Places { member, points, weights } = terms.check(ctx)?;
-                if share.party() != me || share.issuers() != terms.issuers.as_ref() {
+                if share.party() != me || share.issuers() != terms.group.issuers().as_ref() {
                     return Err(SetupError::ShareMismatch);
                 }
                 let weight = weights.get(&me).ok_or(SetupError::SigningSetNotOfKey)?;
                 let key = Secret::new(share.secret().expose().mul(weight));
-                Ok(Self { me, member, group: terms.group, points, key, secret: None })
+                Ok(Self { me, member, group: Arc::clone(terms.group.group()), points, key, secret: None })
             }
             JoinInput::Member { terms, secret } => {
                 if G1::mul_generator(&secret) != *terms.attempt.member() {
@@ -189,6 +192,6 @@ impl Setting {
             return Err(SetupError::InputUnexpected);
         }
         let key = Secret::new(secret.expose().copy());
-        Ok(Self { me, member, group: terms.group, points, key, secret: Some(secret) })
+        Ok(Self { me, member, group: Arc::clone(terms.group.group()), points, key, secret: Some(secret) })
     }
 }

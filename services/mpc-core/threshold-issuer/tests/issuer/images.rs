@@ -17,18 +17,18 @@ fn run(variant: u64) -> Sent {
     let installation = Installation::usual();
     let own = Secret::new(Scalar::from_u64(99));
     let parties = [party(11), party(12), party(ABOVE)];
-    let payload = installation.terms(installation.attempt(&own)).payload();
+    let payload = installation.terms(installation.attempt((ABOVE, &own), 1)).payload();
     let mut sent: Sent = Vec::new();
     let mut queue = Vec::new();
     let mut sessions = BTreeMap::new();
     for me in parties {
         let input = if me == party(ABOVE) {
             JoinInput::Member {
-                terms: installation.terms(installation.attempt(&own)),
+                terms: installation.terms(installation.attempt((ABOVE, &own), 1)),
                 secret: duplicate(&own),
             }
         } else {
-            installation.issuer_input(me, installation.attempt(&own))
+            installation.issuer_input(me, installation.attempt((ABOVE, &own), 1))
         };
         let settings = installation.settings(me, &parties, 1, &payload);
         let (session, step) =

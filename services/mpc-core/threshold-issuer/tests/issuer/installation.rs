@@ -14,11 +14,13 @@ use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 use sim::{Address, Faults, Outcome, World};
 use threshold_issuer::key::forge::{copy, deal};
-use threshold_issuer::{IssuerShare, Issuers, Join, JoinInput, JoinOutput, JoinTerms};
+use threshold_issuer::{
+    AttestedGroup, IssuerShare, Issuers, Join, JoinInput, JoinOutput, JoinTerms, NamedIssuers,
+};
 
 pub const TICKET: [u8; 32] = [5; 32];
-/// The session id in the member's orders.
-pub const SESSION: [u8; 32] = [6; 32];
+/// The session of joins that have no number of their own.
+pub const SESSION: u64 = 80;
 /// A member whose number is above or below all issuers', which are 11, 12 and so on.
 pub const ABOVE: u32 = 100;
 pub const BELOW: u32 = 3;
@@ -40,9 +42,29 @@ pub fn evidence_key(party: PartyId) -> EvidenceKey {
     EvidenceKey::from_seed(&Secret::new(seed))
 }
 
-/// The ticket's identity: the key of a member with the number [`ABOVE`].
-pub fn identity() -> EvidencePublicKey {
-    evidence_key(party(ABOVE)).public()
+/// The ticket's identity: the key of a member with this number.
+pub fn identity(member: u32) -> EvidencePublicKey {
+    evidence_key(party(member)).public()
+}
+
+/// The id of a session.
+pub fn session_id(session: u64) -> [u8; 32] {
+    let mut id = [0; 32];
+    id[..8].copy_from_slice(&session.to_be_bytes());
+    id
+}
+
+/// The group, signed by all issuers of the installation that every party is configured for.
+pub fn attest(group: &Arc<GroupPublic>, shares: &[IssuerShare]) -> Arc<AttestedGroup> {
+    let issuers = Arc::new(shares[0].issuers().clone());
+    let keys: Vec<_> = issuers.parties().iter().map(|party| (party, evidence_key(party).public())).collect();
+    let named = NamedIssuers::new("acme", issuers.threshold(), &keys).unwrap();
+    let sign = |share: &IssuerShare| {
+        let me = share.party();
+        (me, share.attest(group, &named, &evidence_key(me)).unwrap())
+    };
+    let signatures: Vec<_> = shares.iter().map(sign).collect();
+    Arc::new(AttestedGroup::new(Arc::clone(group), issuers, &named, &signatures).unwrap())
 }
 
 pub fn duplicate(secret: &Secret<Scalar>) -> Secret<Scalar> {
@@ -57,11 +79,9 @@ pub fn settings(
     (key_id, epoch): (&str, u32),
     (session, payload): (u64, &[u8]),
 ) -> SessionSettings {
-    let mut id = [0; 32];
-    id[..8].copy_from_slice(&session.to_be_bytes());
     let entry = |id: &PartyId| RosterEntry { id: *id, evidence_key: Some(evidence_key(*id).public()) };
     SessionSettings {
-        session_id: SessionId::new(id),
+        session_id: SessionId::new(session_id(session)),
         me: Some(me),
         roster: parties.iter().map(entry).collect(),
         threshold,
@@ -75,6 +95,7 @@ pub fn settings(
 pub struct Installation {
     pub group: Arc<GroupPublic>,
     pub issuers: Arc<Issuers>,
+    pub attested: Arc<AttestedGroup>,
     pub shares: Vec<IssuerShare>,
     /// sk_m, which nobody has.
     pub key: Secret<Scalar>,
@@ -100,7 +121,8 @@ impl Installation {
         let group = published(opener, &key);
         let group = Arc::new(GroupPublic::decode(&group.encode(), &custody.openers).unwrap());
         let issuers = Arc::new(Issuers::from_bytes(&shares[0].issuers().to_bytes()).unwrap());
-        Self { group, issuers, shares, key, custody }
+        let attested = attest(&group, &shares);
+        Self { group, issuers, attested, shares, key, custody }
     }
 
     /// The one that most tests use: 2 of 3.
@@ -114,11 +136,13 @@ impl Installation {
     }
 
     pub fn terms(&self, attempt: Attempt) -> JoinTerms {
-        JoinTerms { group: Arc::clone(&self.group), issuers: Arc::clone(&self.issuers), attempt }
+        JoinTerms { group: Arc::clone(&self.attested), attempt }
     }
 
-    pub fn attempt(&self, secret: &Secret<Scalar>) -> Attempt {
-        ordered(attempt(&self.group, TICKET, 1, G1::mul_generator(secret)), SESSION, &identity())
+    /// The run of this member's in this session.
+    pub fn attempt(&self, (member, secret): (u32, &Secret<Scalar>), session: u64) -> Attempt {
+        let run = attempt(&self.group, TICKET, 1, G1::mul_generator(secret));
+        ordered(run, session_id(session), &identity(member))
     }
 
     pub fn issuer_input(&self, issuer: PartyId, attempt: Attempt) -> JoinInput {
@@ -152,11 +176,13 @@ impl Installation {
     ) -> Outcomes {
         let inputs = issuers
             .iter()
-            .map(|issuer| (*issuer, self.issuer_input(party(*issuer), self.attempt(secret))))
-            .chain([(
-                member,
-                JoinInput::Member { terms: self.terms(self.attempt(secret)), secret: duplicate(secret) },
-            )]);
+            .map(|issuer| {
+                (*issuer, self.issuer_input(party(*issuer), self.attempt((member, secret), session)))
+            })
+            .chain([{
+                let terms = self.terms(self.attempt((member, secret), session));
+                (member, JoinInput::Member { terms, secret: duplicate(secret) })
+            }]);
         self.run(inputs.collect(), session, faults)
     }
 

@@ -2,16 +2,16 @@
 
 use engine::forge::Forged;
 use engine::session::Session;
-use engine::{EvidenceKey, PartyId, PartySet, Secret, SessionId, SetupError, Threshold};
+use engine::{EvidenceKey, PartyId, PartySet, Secret, SessionId, SetupError};
 use group_signatures::forge::{attempt, ordered};
 use group_signatures::{Approval, Attempt, Decision, Request, count};
 use primitives::bls12_381::{G1, Scalar};
 use sim::{Faults, Packet, World};
-use threshold_issuer::{Join, JoinInput, JoinOutput, JoinTerms, NamedIssuers};
+use threshold_issuer::{Join, JoinInput, JoinOutput, JoinTerms};
 
 use crate::installation::{
     ABOVE, BELOW, Installation, Outcomes, SESSION, TICKET, duplicate, evidence_key, identity, key_of, party,
-    rng,
+    rng, session_id,
 };
 
 fn secret(seed: u64) -> Secret<Scalar> {
@@ -93,7 +93,7 @@ fn a_join_that_is_repeated_shows_nothing_alike() {
 
 fn refused(me: u32, parties: &[u32], input: JoinInput, payload: &[u8]) -> Option<SetupError> {
     let parties: Vec<PartyId> = parties.iter().map(|number| party(*number)).collect();
-    let settings = Installation::usual().settings(party(me), &parties, 80, payload);
+    let settings = Installation::usual().settings(party(me), &parties, SESSION, payload);
     Session::<Join>::start(settings, Some(evidence_key(party(me))), input, &mut rng(1)).err()
 }
 
@@ -101,9 +101,10 @@ fn refused(me: u32, parties: &[u32], input: JoinInput, payload: &[u8]) -> Option
 fn sessions_that_do_not_fit_do_not_start() {
     let installation = Installation::usual();
     let secret = secret(81);
-    let terms = || installation.terms(installation.attempt(&secret));
+    let run = || installation.attempt((ABOVE, &secret), SESSION);
+    let terms = || installation.terms(run());
     let payload = terms().payload();
-    let issuer = |number: u32| installation.issuer_input(party(number), installation.attempt(&secret));
+    let issuer = |number: u32| installation.issuer_input(party(number), run());
     let member = |own: &Secret<Scalar>| JoinInput::Member { terms: terms(), secret: duplicate(own) };
     assert_eq!(refused(11, &[11, 12, ABOVE], issuer(11), &payload), None);
     assert_eq!(refused(ABOVE, &[11, 12, ABOVE], member(&secret), &payload), None);
@@ -131,7 +132,8 @@ fn sessions_that_do_not_fit_do_not_start() {
 fn points_without_a_signature_do_not_start() {
     let installation = Installation::usual();
     for point in [G1::identity(), installation.group.issuer().negated()] {
-        let run = || ordered(attempt(&installation.group, TICKET, 1, point), SESSION, &identity());
+        let run =
+            || ordered(attempt(&installation.group, TICKET, 1, point), session_id(SESSION), &identity(ABOVE));
         let payload = installation.terms(run()).payload();
         let input = installation.issuer_input(party(11), run());
         let refused = refused(11, &[11, 12, ABOVE], input, &payload);
@@ -145,14 +147,36 @@ fn runs_that_nobody_ordered_do_not_start() {
     let installation = Installation::usual();
     let point = G1::mul_generator(&secret(83));
     let unordered = || attempt(&installation.group, TICKET, 1, point);
-    let other = || ordered(unordered(), [1; 32], &identity());
+    let right = || ordered(unordered(), session_id(SESSION), &identity(ABOVE));
+    let other = || ordered(unordered(), [1; 32], &identity(ABOVE));
     let start = |run: Attempt, payload: Attempt| {
         let payload = installation.terms(payload).payload();
         refused(11, &[11, 12, ABOVE], installation.issuer_input(party(11), run), &payload)
     };
     assert_eq!(start(unordered(), unordered()), Some(SetupError::PayloadInvalid));
-    assert_eq!(start(other(), ordered(unordered(), SESSION, &identity())), Some(SetupError::PayloadInvalid));
-    assert_eq!(start(other(), other()), None);
+    assert_eq!(start(other(), right()), Some(SetupError::PayloadInvalid));
+    assert_eq!(start(right(), right()), None);
+    // A run of another session than this one; a member's place with another key than the identity's.
+    assert_eq!(start(other(), other()), Some(SetupError::PayloadInvalid));
+    let stranger = || ordered(unordered(), session_id(SESSION), &identity(BELOW));
+    assert_eq!(start(stranger(), stranger()), Some(SetupError::EvidenceKeyInvalid));
+}
+
+/// Another party's place under another key than the configured one. The own place the engine looks at itself.
+#[test]
+fn sessions_with_other_keys_do_not_start() {
+    let installation = Installation::usual();
+    let secret = secret(85);
+    let run = || installation.attempt((ABOVE, &secret), SESSION);
+    let payload = installation.terms(run()).payload();
+    let parties = [11, 12, ABOVE].map(party);
+    for place in 1..3 {
+        let mut settings = installation.settings(party(11), &parties, SESSION, &payload);
+        settings.roster[place].evidence_key = Some(evidence_key(party(99)).public());
+        let input = installation.issuer_input(party(11), run());
+        let started = Session::<Join>::start(settings, Some(evidence_key(party(11))), input, &mut rng(1));
+        assert_eq!(started.err(), Some(SetupError::EvidenceKeyInvalid), "place {place}");
+    }
 }
 
 /// Runs of another group, and the issuers of another key.
@@ -161,30 +185,24 @@ fn another_group_does_not_start() {
     let installation = Installation::usual();
     let stranger = Installation::new(2, 4);
     let secret = secret(82);
-    let foreign: Attempt = stranger.attempt(&secret);
-    let payload = installation.terms(stranger.attempt(&secret)).payload();
+    let run = |of: &Installation| of.attempt((ABOVE, &secret), SESSION);
+    let foreign: Attempt = run(&stranger);
+    let payload = installation.terms(run(&stranger)).payload();
     let input = installation.issuer_input(party(11), foreign);
     let refusal = refused(11, &[11, 12, ABOVE], input, &payload);
     assert_eq!(refusal, Some(SetupError::ShareMismatch));
-    let mut terms = installation.terms(installation.attempt(&secret));
-    terms.issuers = stranger.issuers.clone();
+    let terms = installation.terms(run(installation));
     let payload = terms.payload();
     let input = JoinInput::Issuer { terms, share: stranger.share(party(11)).into() };
     let refusal = refused(11, &[11, 12, ABOVE], input, &payload);
-    assert_eq!(refusal, Some(SetupError::KeyPublicInvalid));
-}
-
-/// The configured issuers of the usual installation.
-fn named() -> NamedIssuers {
-    let issuers = [11, 12, 13].map(|number| (party(number), evidence_key(party(number)).public()));
-    NamedIssuers::new("acme", Threshold::new(2).unwrap(), &issuers).unwrap()
+    assert_eq!(refusal, Some(SetupError::ShareMismatch));
 }
 
 /// The run of a ticket of this identity.
 fn run_of(identity: &EvidenceKey) -> JoinTerms {
     let installation = Installation::usual();
     let run = attempt(&installation.group, TICKET, 1, G1::mul_generator(&secret(84)));
-    installation.terms(ordered(run, SESSION, &identity.public()))
+    installation.terms(ordered(run, session_id(SESSION), &identity.public()))
 }
 
 /// A join of issuers 11 and 12 in the session that its terms make, for a ticket of the usual identity. The party in
@@ -202,7 +220,7 @@ fn joined_by(claimed: &EvidenceKey, signing: &EvidenceKey) -> Outcomes {
             let share = installation.share(me).into();
             (evidence_key(me), run_of(&identity), JoinInput::Issuer { terms: run_of(&identity), share })
         };
-        let settings = terms.settings(me, party(ABOVE), &issuers, &named()).unwrap();
+        let settings = terms.settings(me, party(ABOVE), &issuers).unwrap();
         let mut rng = rng(u64::from(number));
         (Some(me), Session::<Join>::start(settings, Some(key), input, &mut rng).unwrap())
     };
@@ -243,11 +261,13 @@ fn a_session_follows_from_its_order() {
     let terms = run_of(&identity);
     let made = |terms: &JoinTerms, member: u32, issuers: &[u32]| {
         let issuers: PartySet = issuers.iter().map(|number| party(*number)).collect();
-        terms.settings(party(11), party(member), &issuers, &named())
+        terms.settings(party(11), party(member), &issuers)
     };
     for (member, expected) in [(ABOVE, [11, 13, ABOVE]), (BELOW, [BELOW, 11, 13])] {
         let settings = made(&terms, member, &[11, 13]).unwrap();
-        assert!(settings.session_id == SessionId::new(SESSION) && settings.payload == terms.payload());
+        assert!(
+            settings.session_id == SessionId::new(session_id(SESSION)) && settings.payload == terms.payload()
+        );
         assert_eq!(settings.roster.iter().map(|entry| entry.id).collect::<Vec<_>>(), expected.map(party));
         for entry in settings.roster {
             let key =

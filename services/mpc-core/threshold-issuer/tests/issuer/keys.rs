@@ -21,7 +21,7 @@ use threshold_issuer::{
 };
 
 use crate::installation::{
-    ABOVE, Installation, duplicate, evidence_key, identity, key_of, party, rng, settings,
+    ABOVE, Installation, attest, duplicate, evidence_key, identity, key_of, party, rng, session_id, settings,
 };
 use crate::malicious::small_order;
 
@@ -134,11 +134,13 @@ fn refresh(shares: &[IssuerShare], threshold: u32, opener: &AttestedKey) -> Vec<
 /// Whether a join among these issuers gives a credential of the group.
 fn joins(group: &Arc<GroupPublic>, shares: &[IssuerShare], chosen: &[u32], session: u64) -> bool {
     let own = Secret::new(Scalar::random(&mut rng(session)));
-    let issuers = Arc::new(shares[0].issuers().clone());
-    let terms = || JoinTerms {
-        group: Arc::clone(group),
-        issuers: Arc::clone(&issuers),
-        attempt: ordered(attempt(group, [1; 32], 1, G1::mul_generator(&own)), [2; 32], &identity()),
+    let attested = attest(group, shares);
+    let terms = || {
+        let run = attempt(group, [1; 32], 1, G1::mul_generator(&own));
+        JoinTerms {
+            group: Arc::clone(&attested),
+            attempt: ordered(run, session_id(session), &identity(ABOVE)),
+        }
     };
     let payload = terms().payload();
     let mut inputs: Vec<(PartyId, JoinInput)> = shares
@@ -150,7 +152,7 @@ fn joins(group: &Arc<GroupPublic>, shares: &[IssuerShare], chosen: &[u32], sessi
         })
         .collect();
     inputs.push((party(ABOVE), JoinInput::Member { terms: terms(), secret: duplicate(&own) }));
-    let threshold = u32::try_from(issuers.threshold().get()).unwrap();
+    let threshold = u32::try_from(attested.issuers().threshold().get()).unwrap();
     let about = About { key_id: group.name(), epoch: group.epoch(), threshold, session, payload: &payload };
     let mut outcomes = run::<threshold_issuer::Join>(&about, inputs, Faults::default());
     key_of(&mut outcomes, ABOVE).is_some_and(|key| key.point() == G1::mul_generator(&own))

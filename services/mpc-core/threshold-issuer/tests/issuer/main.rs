@@ -15,4 +15,5 @@ mod installation;
 mod joins;
 mod keys;
 mod malicious;
+mod openers;
 mod registration;

@@ -351,16 +351,17 @@ fn another_secret_or_share_is_found_by_every_other_party() {
     for member in [ABOVE, BELOW] {
         let own = secret(5000);
         let other = Secret::new(own.expose().add(&Scalar::one()));
-        let terms = || installation.terms(installation.attempt(&own));
-        let issuer =
-            |number: u32| (number, installation.issuer_input(party(number), installation.attempt(&own)));
-        let liar = (member, JoinInput::Liar { terms: terms(), secret: other });
-        let outcomes = installation.run(vec![issuer(11), issuer(12), liar], 5000, Faults::default());
+        let run = |session| installation.attempt((member, &own), session);
+        let terms = |session| installation.terms(run(session));
+        let issuer = |number: u32, session| (number, installation.issuer_input(party(number), run(session)));
+        let liar = (member, JoinInput::Liar { terms: terms(5000), secret: other });
+        let outcomes =
+            installation.run(vec![issuer(11, 5000), issuer(12, 5000), liar], 5000, Faults::default());
         convicted(&outcomes, member, &[11, 12]);
         let share = shifted(installation.share(party(12)));
-        let liar = (12, JoinInput::Issuer { terms: terms(), share: share.into() });
-        let honest = (member, JoinInput::Member { terms: terms(), secret: duplicate(&own) });
-        let outcomes = installation.run(vec![issuer(11), liar, honest], 5001, Faults::default());
+        let liar = (12, JoinInput::Issuer { terms: terms(5001), share: share.into() });
+        let honest = (member, JoinInput::Member { terms: terms(5001), secret: duplicate(&own) });
+        let outcomes = installation.run(vec![issuer(11, 5001), liar, honest], 5001, Faults::default());
         convicted(&outcomes, 12, &[11, member]);
     }
 }

@@ -13,7 +13,7 @@ use threshold_issuer::{
     JoinInput, PART_SHARE_BYTES, Part, PartError, PartShare, RegisterError, Reservation, Reservations,
 };
 
-use crate::installation::{ABOVE, Installation, SESSION, key_of, party, rng};
+use crate::installation::{ABOVE, Installation, SESSION, evidence_key, key_of, party, rng, session_id};
 use crate::malicious::small_order;
 
 /// Reservations in memory.
@@ -100,7 +100,7 @@ impl Person {
     /// An order of a run, as of a member that does not count.
     fn order(&self, number: u8) -> RunOrder {
         let group = &Installation::usual().group;
-        order(group, &self.invitation.ticket, (number, SESSION), &self.identity)
+        order(group, &self.invitation.ticket, (number, session_id(SESSION)), &self.identity)
     }
 
     fn combine(&self, shares: &[(PartyId, PartShare)]) -> Result<Part, PartError> {
@@ -142,13 +142,14 @@ fn stores(issuers: &[u32]) -> Vec<(u32, Store)> {
 #[test]
 fn an_applicant_becomes_a_member() {
     let installation = Installation::usual();
-    let person = Person::new(1);
+    let person = Person::with(1, [1; 32], evidence_key(party(ABOVE)));
     let mut stores = stores(&[11, 12, 13]);
     let (mut candidate, part) = registered(&person, &mut stores);
     let mut joined = Vec::new();
     // The second run is with issuers of whom one has not counted the first.
     for (number, chosen, dropped_percent) in [(1, [11, 12], 100), (2, [12, 13], 0), (3, [11, 13], 0)] {
-        let (order, own, secret) = candidate.order_run(number, SESSION, &person.identity).unwrap();
+        let (order, own, secret) =
+            candidate.order_run(number, session_id(number.into()), &person.identity).unwrap();
         let order = RunOrder::decode(&order.encode()).unwrap();
         let mut inputs = Vec::new();
         for (issuer, store) in stores.iter_mut().filter(|(issuer, _)| chosen.contains(issuer)) {

@@ -1,6 +1,8 @@
 package io.coterie.acceptance;
 
 import io.coterie.mpc.Vault;
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupReply;
 
 /** A vault that does what another one does, but for the sessions that it starts. */
 interface ForwardingVault extends Vault {
@@ -30,6 +32,11 @@ interface ForwardingVault extends Vault {
   @Override
   default void dropPresignature(byte[] id) {
     vault().dropPresignature(id);
+  }
+
+  @Override
+  default GroupReply call(GroupCall call, byte[] sealedIdentity) {
+    return vault().call(call, sealedIdentity);
   }
 
   @Override

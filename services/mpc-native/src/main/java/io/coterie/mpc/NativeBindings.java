@@ -73,6 +73,9 @@ final class NativeBindings {
                   "mpc_session_handle",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS)),
               Map.entry("mpc_judge", FunctionDescriptor.of(JAVA_INT, VIEW, VIEW, ADDRESS, ADDRESS)),
+              Map.entry(
+                  "mpc_group_call",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
@@ -88,6 +91,7 @@ final class NativeBindings {
   private final MethodHandle sessionStart;
   private final MethodHandle sessionHandle;
   private final MethodHandle judge;
+  private final MethodHandle groupCall;
   private final MethodHandle sessionFree;
   private final MethodHandle bufferFree;
 
@@ -114,6 +118,7 @@ final class NativeBindings {
     sessionStart = handle(library, "mpc_session_start");
     sessionHandle = handle(library, "mpc_session_handle");
     judge = handle(library, "mpc_judge");
+    groupCall = handle(library, "mpc_group_call");
     sessionFree = handle(library, "mpc_session_free");
     bufferFree = handle(library, "mpc_buffer_free");
   }
@@ -260,6 +265,19 @@ final class NativeBindings {
       MemorySegment errorDetail) {
     try {
       return (int) judge.invokeExact(config, accusation, verdict, errorDetail);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int groupCall(
+      MemorySegment vault,
+      MemorySegment sealedIdentity,
+      MemorySegment call,
+      MemorySegment reply,
+      MemorySegment errorDetail) {
+    try {
+      return (int) groupCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

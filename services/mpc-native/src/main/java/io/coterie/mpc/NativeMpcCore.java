@@ -2,7 +2,10 @@ package io.coterie.mpc;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.proto.core.v1.Accusation;
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;
 import java.lang.foreign.MemorySegment;
@@ -19,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds
  * and never block: run them on a bounded pool of platform threads.
  */
-public final class NativeMpcCore implements MpcCore {
+public final class NativeMpcCore implements MpcCore, GroupVerifier {
   private static final byte[] NONE = {};
 
   private static @Nullable NativeMpcCore loaded;
@@ -137,6 +140,29 @@ public final class NativeMpcCore implements MpcCore {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }
       return Verdict.forNumber(verdict.get(ValueLayout.JAVA_INT, 0));
+    }
+  }
+
+  @Override
+  public GroupReply call(GroupCall call) {
+    return groupCall(MemorySegment.NULL, call, NONE);
+  }
+
+  /** Does a call about a group; {@code vault} is null for one that needs no secret. */
+  GroupReply groupCall(MemorySegment vault, GroupCall groupCall, byte[] sealedIdentity) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment reply = call.bufferOut();
+      MemorySegment detail = call.bufferOut();
+      int code =
+          bindings.groupCall(
+              vault, call.view(sealedIdentity), call.view(groupCall.toByteArray()), reply, detail);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
+      }
+      return GroupReply.parseFrom(NativeBindings.Call.contents(reply).asByteBuffer());
+    } catch (InvalidProtocolBufferException e) {
+      throw new MpcException(
+          MpcException.Reason.INTERNAL, "the native core made a reply that does not decode");
     }
   }
 

@@ -2,6 +2,8 @@ package io.coterie.mpc;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
 
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.core.v1.SessionConfig;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
@@ -110,6 +112,11 @@ final class NativeVault implements Vault {
   @Override
   public MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare) {
     return whileOpen(vault -> core.startSession(vault, config, sealedIdentity, sealedShare));
+  }
+
+  @Override
+  public GroupReply call(GroupCall call, byte[] sealedIdentity) {
+    return whileOpen(vault -> core.groupCall(vault, call, sealedIdentity));
   }
 
   private <T> T whileOpen(Function<MemorySegment, T> call) {

@@ -1,5 +1,7 @@
 package io.coterie.mpc;
 
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.core.v1.SessionConfig;
 
 /**
@@ -57,12 +59,28 @@ public interface Vault extends AutoCloseable {
   /**
    * Starts a session as a party.
    *
-   * @param sealedIdentity for key generation, refresh and reshare; not looked at otherwise
-   * @param sealedShare the key share; empty for key generation, for signing with a presignature and
-   *     for a party that only receives in a reshare
+   * @param sealedIdentity for key generation, refresh, reshare and a join; not looked at otherwise
+   * @param sealedShare the key share; empty for key generation, for signing with a presignature,
+   *     for a party that only receives in a reshare, and for the member in a join
    * @throws MpcException with SETUP_REFUSED or UNSEAL_FAILED
    */
   MpcSession start(SessionConfig config, byte[] sealedIdentity, byte[] sealedShare);
+
+  /**
+   * Does a call about a group of anonymous approvers as one of its issuers, openers or members. A
+   * record in the reply is stored before anything else that the reply has is sent or begun.
+   *
+   * <p>A run of a join that was ordered or counted stays in this vault until {@link #start} of its
+   * session takes it out, once, or {@code DropRun} does. After a restart there is none, and the
+   * member orders another.
+   *
+   * @param sealedIdentity of {@link #createIdentity}, for calls that sign; not looked at otherwise
+   * @return the reply that belongs to the call, or {@code GroupRefused} with the reason, and the
+   *     party or the approval whose contribution it was
+   * @throws MpcException with INVALID_ARGUMENT, SETUP_REFUSED or UNSEAL_FAILED: the caller's own
+   *     arguments, never those of others
+   */
+  GroupReply call(GroupCall call, byte[] sealedIdentity);
 
   /**
    * An evidence key.

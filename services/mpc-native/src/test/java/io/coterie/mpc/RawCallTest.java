@@ -240,6 +240,36 @@ class RawCallTest {
   }
 
   @Test
+  void group_call() {
+    MemorySegment empty = view(NULL, 0);
+    MemorySegment reply = dirty();
+    MemorySegment detail = dirty();
+    assertThat(bindings.groupCall(vault, empty, empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(bindings.groupCall(vault, empty, empty, reply, NULL)).isEqualTo(INVALID_ARGUMENT);
+    for (MemorySegment bad : badViews()) {
+      for (boolean identity : new boolean[] {false, true}) {
+        MemorySegment outcome = dirty();
+        int code =
+            bindings.groupCall(
+                vault, identity ? bad : empty, identity ? empty : bad, outcome, detail);
+        assertThat(code).isEqualTo(INVALID_ARGUMENT);
+        assertThat(isCleared(outcome)).isTrue();
+        bindings.bufferFree(detail);
+      }
+    }
+    Random random = new Random(13);
+    for (int i = 0; i < 1000; i++) {
+      byte[] bytes = new byte[random.nextInt(300)];
+      random.nextBytes(bytes);
+      MemorySegment outcome = dirty();
+      int code = bindings.groupCall(i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
+      assertThat(code).isBetween(INVALID_ARGUMENT, 3);
+      assertThat(isCleared(outcome)).isTrue();
+      bindings.bufferFree(detail);
+    }
+  }
+
+  @Test
   void free_functions_ignore_nothing_and_twice() {
     bindings.vaultFree(NULL);
     bindings.sessionFree(NULL);

@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -25,7 +26,10 @@ class ProtocolTest {
 
   @Test
   void every_protocol_of_the_core_is_listed_once() {
-    assertThat(Arrays.stream(Protocol.values()).map(Protocol::id))
+    assertThat(
+            Stream.concat(
+                Arrays.stream(Protocol.values()).map(Protocol::id),
+                Arrays.stream(GroupProtocol.values()).map(GroupProtocol::id)))
         .containsExactlyInAnyOrderElementsOf(
             Arrays.stream(ProtocolId.values())
                 .filter(id -> id != ProtocolId.UNRECOGNIZED)
@@ -45,12 +49,25 @@ class ProtocolTest {
   @ParameterizedTest
   @EnumSource
   void last_round_is_the_one_that_the_contract_names(Protocol protocol) throws IOException {
+    assertThat(protocol.lastRound()).isEqualTo(roundsInContract(protocol.id()));
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void last_round_of_a_group_is_the_one_that_the_contract_names(GroupProtocol protocol)
+      throws IOException {
+    assertThat(protocol.lastRound()).isEqualTo(roundsInContract(protocol.id()));
+    assertThat(GroupProtocol.of(protocol.id())).contains(protocol);
+    assertThat(Protocol.of(protocol.id())).isEmpty();
+  }
+
+  private static int roundsInContract(ProtocolId id) throws IOException {
     String contract = Files.readString(CONTRACT);
-    int end = contract.indexOf(protocol.id().name() + " = ");
+    int end = contract.indexOf(id.name() + " = ");
     String comment = contract.substring(contract.lastIndexOf(';', end), end);
     Matcher rounds = Pattern.compile(" in (\\w+) rounds?\\.").matcher(comment);
     assertThat(rounds.find()).isTrue();
-    assertThat(protocol.lastRound()).isEqualTo(NUMBERS.indexOf(rounds.group(1)));
+    return NUMBERS.indexOf(rounds.group(1));
   }
 
   @Test
