@@ -7,6 +7,8 @@
 
 #[cfg(test)]
 mod attacks;
+#[cfg(test)]
+mod dialogues;
 mod import;
 mod nonce;
 mod rfc8032;
@@ -16,4 +18,4 @@ mod tests;
 
 pub use import::{Import, ImportedShare, TEST_MESSAGE, Unconfirmed};
 pub use nonce::{MAX_BLOCKS, NonceCircuit, blocks};
-pub use sign::{NonceRecord, PairKey, Ready};
+pub use sign::{NonceRecord, OpenNonce, PairKey, Ready};
