@@ -9,6 +9,7 @@
 mod attacks;
 #[cfg(test)]
 mod dialogues;
+mod encoding;
 mod import;
 mod nonce;
 mod rfc8032;
