@@ -30,6 +30,7 @@ use circuits::circuit::{Circuit, Nowhere, Recorder};
 use circuits::compile::{Limits, compile};
 use circuits::ed25519::{Import, NonceCircuit, NonceRecord, Ready, blocks};
 use circuits::garble::{Channel, Inputs, evaluate, garble};
+use circuits::line::now;
 use circuits::program::Program;
 use circuits::stack::{STACK, with_stack};
 use getrandom::SysRng;
@@ -248,10 +249,13 @@ fn prepared(name: &str, text: &str, runs: usize) {
         phases(&mut table, |role, phases| {
             let rng = &mut UnwrapErr(SysRng);
             let input = Secret::new(vec![1u8; 256]);
-            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
-            let ready = phases.run("prepare", |channel| Prepared::new(&pair, circuit, channel, rng).unwrap());
-            let run = if role == Role::Garbler { authenticated::garble } else { authenticated::evaluate };
-            phases.run("online", |channel| run(&pair, ready, Entry::Free(&input), channel).unwrap())
+            let pair =
+                phases.run("set-up", |channel| now(Pair::set_up(role, &[1; 32], channel, rng)).unwrap());
+            let ready =
+                phases.run("prepare", |channel| now(Prepared::new(&pair, circuit, channel, rng)).unwrap());
+            phases.run("online", |channel| {
+                now(authenticated::evaluate(&pair, ready, Entry::Free(&input), channel)).unwrap()
+            })
         });
     }
     table.print(name, "malicious-80");
@@ -265,9 +269,10 @@ fn masks(runs: usize) {
     for _ in 0..runs {
         phases(&mut table, |role, phases| {
             let rng = &mut UnwrapErr(SysRng);
-            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
+            let pair =
+                phases.run("set-up", |channel| now(Pair::set_up(role, &[1; 32], channel, rng)).unwrap());
             phases.run("prepare", |channel| {
-                let _made = Prepared::with_dabits(&pair, circuit, 608, channel, rng).unwrap();
+                let _made = now(Prepared::with_dabits(&pair, circuit, 608, channel, rng)).unwrap();
             });
         });
     }
@@ -296,14 +301,17 @@ fn signed(count: usize, length: usize, runs: usize) {
             let rng = &mut UnwrapErr(SysRng);
             let share = &import.shares[usize::from(role == Role::Evaluator)];
             let record = &mut Memory(BTreeMap::new());
-            let pair = phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap());
+            let pair =
+                phases.run("set-up", |channel| now(Pair::set_up(role, &[1; 32], channel, rng)).unwrap());
             let key = phases.run("import", |channel| {
-                let key = share.join(&pair, 3 - share.number, channel, rng).unwrap();
-                key.confirm(&pair, record, channel, rng).unwrap()
+                let key = now(share.join(&pair, 3 - share.number, channel, rng)).unwrap();
+                now(key.confirm(&pair, record, channel, rng)).unwrap()
             });
-            let ready = phases.run("prepare", |channel| Ready::new(&pair, circuit, channel, rng).unwrap());
-            phases
-                .run("online", |channel| key.sign(&pair, circuit, ready, &message, record, channel).unwrap())
+            let ready =
+                phases.run("prepare", |channel| now(Ready::new(&pair, circuit, channel, rng)).unwrap());
+            phases.run("online", |channel| {
+                now(key.sign(&pair, circuit, ready, &message, record, channel)).unwrap()
+            })
         });
     }
     table.print(&format!("ed25519-{count}-blocks"), "malicious-80");

@@ -6,10 +6,11 @@ use getrandom::SysRng;
 use primitives::Secret;
 use rand_core::UnwrapErr;
 
-use crate::authenticated::{self, Entry, Pair, Prepared, PrivateInput, Role};
+use crate::authenticated::{self, Abort, Entry, Pair, Prepared, PrivateInput, Role};
 use crate::circuit::{Circuit, Plain, Recorder};
 use crate::compile::{Interface, Limits, compile};
 use crate::garble::{Channel, Inputs, evaluate, garble};
+use crate::line::now;
 use crate::notation::{TestLine, leaf, leaves, sizes, tests, unsigned};
 use crate::program::Program;
 use crate::report::Error;
@@ -162,15 +163,12 @@ fn authenticated_side(
 ) -> Result<Vec<bool>, String> {
     let mut channel = Channel::new(stream.try_clone().map_err(|e| e.to_string())?, stream);
     let rng = &mut UnwrapErr(SysRng);
-    let mut run = || {
-        let pair = Pair::set_up(role, &[0; 32], &mut channel, rng)?;
-        let prepared = Prepared::new(&pair, circuit, &mut channel, rng)?;
-        match role {
-            Role::Garbler => authenticated::garble(&pair, prepared, Entry::Free(input), &mut channel),
-            Role::Evaluator => authenticated::evaluate(&pair, prepared, Entry::Free(input), &mut channel),
-        }
+    let run = async {
+        let pair = Pair::set_up(role, &[0; 32], &mut channel, rng).await?;
+        let prepared = Prepared::new(&pair, circuit, &mut channel, rng).await?;
+        authenticated::evaluate(&pair, prepared, Entry::Free(input), &mut channel).await
     };
-    run().map_err(|abort| abort.to_string())
+    now(run).map_err(|abort: Abort| abort.to_string())
 }
 
 /// The bits of both parties' inputs in a test line.

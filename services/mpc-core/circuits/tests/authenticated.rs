@@ -12,10 +12,11 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use circuits::authenticated::{Abort, Entry, Pair, Prepared, Role, evaluate, garble};
+use circuits::authenticated::{Abort, Entry, Pair, Prepared, Role, evaluate};
 use circuits::circuit::{Circuit, Recorder};
 use circuits::compile::{Limits, compile};
 use circuits::garble::Channel;
+use circuits::line::now;
 use circuits::notation::{sizes, tests};
 use circuits::program::Program;
 use circuits::stack::with_stack;
@@ -109,9 +110,9 @@ fn run(pairs: &[Pair; 2], case: &Case, seed: u64, alteration: Alteration) -> End
         let mut channel = Channel::new(stream, wire);
         let rng = &mut ChaCha20Rng::seed_from_u64(2 * seed + index as u64);
         let input = Secret::new(case.inputs[index].clone());
-        let result = Prepared::new(&pairs[index], &case.circuit, &mut channel, rng).and_then(|prepared| {
-            let run = if role == Role::Garbler { garble } else { evaluate };
-            run(&pairs[index], prepared, Entry::Free(&input), &mut channel)
+        let result = now(async {
+            let prepared = Prepared::new(&pairs[index], &case.circuit, &mut channel, rng).await?;
+            evaluate(&pairs[index], prepared, Entry::Free(&input), &mut channel).await
         });
         // Ends the connection, so that the other side does not wait.
         let _ = channel.close();
@@ -130,7 +131,7 @@ fn set_up(seed: u64) -> [Pair; 2] {
     let side = |role: Role, stream: UnixStream| {
         let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
         let rng = &mut ChaCha20Rng::seed_from_u64(seed + u64::from(role == Role::Evaluator));
-        Pair::set_up(role, &[7; 32], &mut channel, rng).unwrap()
+        now(Pair::set_up(role, &[7; 32], &mut channel, rng)).unwrap()
     };
     std::thread::scope(|scope| {
         let evaluator = scope.spawn(|| side(Role::Evaluator, right));
@@ -395,6 +396,6 @@ fn a_peer_that_leaves_is_no_deviation() {
     let case = &cases(&program(EDGES))[0];
     let mut channel = Channel::new(Closed, io::sink());
     let rng = &mut ChaCha20Rng::seed_from_u64(1);
-    let abort = Prepared::new(&pair, &case.circuit, &mut channel, rng).err().unwrap();
+    let abort = now(Prepared::new(&pair, &case.circuit, &mut channel, rng)).err().unwrap();
     assert!(matches!(abort, Abort::Channel(_)) && !abort.excludes_peer());
 }

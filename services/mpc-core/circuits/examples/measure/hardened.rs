@@ -2,6 +2,7 @@
 
 use circuits::authenticated::{Pair, Role, bucket_size};
 use circuits::hardened::{KeyShares, Node, PublicNode, Ready, Step, StepCircuit, split_seed};
+use circuits::line::now;
 use getrandom::SysRng;
 use primitives::Secret;
 use primitives::secp256k1::{encode_point, encode_scalar, mul_generator, random_scalar};
@@ -42,14 +43,14 @@ fn table(circuits: &[&StepCircuit]) -> Table {
 
 fn set_up(role: Role, phases: &mut Phases<'_>) -> Pair {
     let rng = &mut UnwrapErr(SysRng);
-    phases.run("set-up", |channel| Pair::set_up(role, &[1; 32], channel, rng).unwrap())
+    phases.run("set-up", |channel| now(Pair::set_up(role, &[1; 32], channel, rng)).unwrap())
 }
 
 /// Material for all steps of a path.
 fn prepare(pair: &Pair, circuits: &[&StepCircuit], phases: &mut Phases<'_>) -> std::vec::IntoIter<Ready> {
     let rng = &mut UnwrapErr(SysRng);
     let ready: Vec<Ready> = phases.run("prepare", |channel| {
-        circuits.iter().map(|circuit| Ready::new(pair, circuit, channel, rng).unwrap()).collect()
+        circuits.iter().map(|circuit| now(Ready::new(pair, circuit, channel, rng)).unwrap()).collect()
     });
     ready.into_iter()
 }
@@ -70,7 +71,7 @@ fn level(circuit: &StepCircuit, runs: usize) {
             let pair = set_up(role, phases);
             let ready = prepare(&pair, &[circuit], phases).next().unwrap();
             phases.run("online", |channel| {
-                *node.hardened(&pair, circuit, ready, 44, channel).unwrap().unwrap().public()
+                *now(node.hardened(&pair, circuit, ready, 44, channel)).unwrap().unwrap().public()
             })
         });
     }
@@ -87,14 +88,14 @@ fn bip32(root: &StepCircuit, child: &StepCircuit, path: &[u32], runs: usize) {
             let share = &shares[usize::from(role == Role::Evaluator)];
             let pair = set_up(role, phases);
             let seed = phases.run("import", |channel| {
-                share.join(&pair, 3 - share.number, channel, &mut UnwrapErr(SysRng)).unwrap()
+                now(share.join(&pair, 3 - share.number, channel, &mut UnwrapErr(SysRng))).unwrap()
             });
             let mut ready = prepare(&pair, &circuits, phases);
             phases.run("online", |channel| {
-                let (_, mut node) = seed.confirm(&pair, root, ready.next().unwrap(), channel).unwrap();
+                let (_, mut node) = now(seed.confirm(&pair, root, ready.next().unwrap(), channel)).unwrap();
                 for number in path {
                     let ready = ready.next().unwrap();
-                    node = node.hardened(&pair, child, ready, *number, channel).unwrap().unwrap();
+                    node = now(node.hardened(&pair, child, ready, *number, channel)).unwrap().unwrap();
                 }
                 *node.public()
             })
@@ -116,17 +117,17 @@ fn slip10([root, child, key]: &[StepCircuit; 3], path: &[u32], runs: usize) {
             let pair = set_up(role, phases);
             let (seed, _) = phases.run("import", |channel| {
                 let rng = &mut UnwrapErr(SysRng);
-                let seed = share.join(&pair, 3 - share.number, channel, rng).unwrap();
-                let ready = Ready::new(&pair, confirming, channel, rng).unwrap();
-                seed.confirm(&pair, confirming, ready, channel).unwrap()
+                let seed = now(share.join(&pair, 3 - share.number, channel, rng)).unwrap();
+                let ready = now(Ready::new(&pair, confirming, channel, rng)).unwrap();
+                now(seed.confirm(&pair, confirming, ready, channel)).unwrap()
             });
             let mut ready = prepare(&pair, &circuits, phases);
             phases.run("online", |channel| {
-                let mut node = seed.slip10(&pair, root, ready.next().unwrap(), channel).unwrap();
+                let mut node = now(seed.slip10(&pair, root, ready.next().unwrap(), channel)).unwrap();
                 for number in path {
-                    node = node.child(&pair, child, ready.next().unwrap(), *number, channel).unwrap();
+                    node = now(node.child(&pair, child, ready.next().unwrap(), *number, channel)).unwrap();
                 }
-                *node.key(&pair, key, ready.next().unwrap(), channel).unwrap().public_key()
+                *now(node.key(&pair, key, ready.next().unwrap(), channel)).unwrap().public_key()
             })
         });
     }

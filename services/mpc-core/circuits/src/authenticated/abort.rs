@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::line::Irregular;
+
 /// Why a run ended without a result. Where [`Abort::excludes_peer`] says so, the peer has deviated: the pair's set-up
 /// must be destroyed, and the peer may have learnt what the page of the protocol says.
 #[derive(Debug)]
@@ -123,6 +125,9 @@ impl std::error::Error for Abort {}
 
 impl From<std::io::Error> for Abort {
     fn from(e: std::io::Error) -> Self {
-        Abort::Channel(e)
+        match e.get_ref().is_some_and(|cause| cause.is::<Irregular>()) {
+            true => Abort::Malformed,
+            false => Abort::Channel(e),
+        }
     }
 }

@@ -1,6 +1,5 @@
 //! Shares of authenticated bits, and the link over which they are made and opened.
 
-use std::io::{Read, Write};
 use std::ops::BitXor;
 
 use primitives::hedge::HedgedRng;
@@ -12,7 +11,8 @@ use zeroize::Zeroizing;
 use super::abort::Abort;
 use super::digest::{same, tagged};
 use super::pair::{Pair, Role};
-use crate::garble::{Channel, SessionKey};
+use crate::garble::SessionKey;
+use crate::line::Line;
 
 /// Bits that one extension authenticates, at most: its columns stay in the processor's cache.
 const MAX_AT_ONCE: usize = 1 << 17;
@@ -50,8 +50,8 @@ pub fn mask(bit: u8) -> u128 {
 }
 
 /// A session with the peer.
-pub struct Link<'a, R: Read, W: Write> {
-    pub channel: &'a mut Channel<R, W>,
+pub struct Link<'a, L: Line> {
+    pub channel: &'a mut L,
     pair: &'a Pair,
     session: [u8; 32],
     pub key: SessionKey,
@@ -60,32 +60,29 @@ pub struct Link<'a, R: Read, W: Write> {
     steps: u64,
 }
 
-impl<'a, R: Read, W: Write> Link<'a, R, W> {
+impl<'a, L: Line> Link<'a, L> {
     /// [Garbling 1] Agrees on a digest of what is to be done, and on a session that neither party chose alone.
-    pub fn begin(
+    pub async fn begin(
         pair: &'a Pair,
         agreed: [u8; 32],
-        channel: &'a mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &'a mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Self, Abort> {
         let delta = pair.state.sender.global_key();
         let mut word = [0u8; 32];
         HedgedRng::new("authenticated garbling", &[&delta.to_le_bytes(), &agreed], rng).fill_bytes(&mut word);
-        let exchange = |channel: &mut Channel<R, W>| -> Result<([u8; 32], [u8; 32]), Abort> {
-            Ok((channel.block()?, channel.block()?))
-        };
-        let say = |channel: &mut Channel<R, W>| -> Result<(), Abort> {
+        let say = |channel: &mut L| -> Result<(), Abort> {
             channel.send(&agreed)?;
             Ok(channel.say(&word)?)
         };
         let (theirs, words) = match pair.role {
             Role::Garbler => {
                 say(channel)?;
-                let (theirs, other) = exchange(channel)?;
+                let (theirs, other) = (channel.block().await?, channel.block().await?);
                 (theirs, [word, other])
             }
             Role::Evaluator => {
-                let (theirs, other) = exchange(channel)?;
+                let (theirs, other) = (channel.block().await?, channel.block().await?);
                 say(channel)?;
                 (theirs, [other, word])
             }
@@ -99,7 +96,7 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// The link of a session that was agreed on before.
-    pub fn resume(pair: &'a Pair, session: [u8; 32], steps: u64, channel: &'a mut Channel<R, W>) -> Self {
+    pub fn resume(pair: &'a Pair, session: [u8; 32], steps: u64, channel: &'a mut L) -> Self {
         let mut key = [0u8; 16];
         let hash = tagged("coterie/authenticated-garbling-hash/1", &[&session]);
         key.copy_from_slice(hash.split_at(16).0);
@@ -140,10 +137,10 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// [Garbling 2] Shares of random bits that neither party knows. The garbler's bits are authenticated first.
-    pub fn random_shares(
+    pub async fn random_shares(
         &mut self,
         count: usize,
-        rng: &mut dyn CryptoRng,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Zeroizing<Vec<Share>>, Abort> {
         let mut shares = Zeroizing::new(vec![Share::default(); count]);
         for chunk in shares.chunks_mut(MAX_AT_ONCE) {
@@ -157,7 +154,7 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
                     }
                 } else {
                     let mut message = vec![0u8; authentication_bytes(chunk.len())];
-                    self.channel.receive(&mut message)?;
+                    self.channel.receive(&mut message).await?;
                     let sender = &self.pair.state.sender;
                     let keys = sender.authenticate(&binding, chunk.len(), &message);
                     for (share, key) in chunk.iter_mut().zip(keys.map_err(|_| Abort::Transfer)?.iter()) {
@@ -191,16 +188,16 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// The bits of some shares that the peer opens to this party.
-    pub fn receive_opened(&mut self, shares: &[Share]) -> Result<Zeroizing<Vec<u8>>, Abort> {
+    pub async fn receive_opened(&mut self, shares: &[Share]) -> Result<Zeroizing<Vec<u8>>, Abort> {
         let step = self.step("coterie/authenticated-garbling-opening/1", self.peer());
-        let mut bits = Zeroizing::new(self.receive_bits(shares.len())?);
+        let mut bits = Zeroizing::new(self.receive_bits(shares.len()).await?);
         let mut hash = Sha256::new();
         hash.update(step);
         for (share, bit) in shares.iter().zip(bits.iter()) {
             hash.update((share.key ^ (*self.delta & mask(*bit))).to_le_bytes());
         }
         let digest: [u8; 32] = hash.finalize().into();
-        if !same(&digest, &self.channel.block()?) {
+        if !same(&digest, &self.channel.block().await?) {
             return Err(Abort::Opening);
         }
         for (bit, share) in bits.iter_mut().zip(shares) {
@@ -210,14 +207,14 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// Opens shares to both parties; the garbler speaks first.
-    pub fn open(&mut self, shares: &[Share]) -> Result<Zeroizing<Vec<u8>>, Abort> {
+    pub async fn open(&mut self, shares: &[Share]) -> Result<Zeroizing<Vec<u8>>, Abort> {
         match self.role() {
             Role::Garbler => {
                 self.open_to_peer(shares)?;
-                self.receive_opened(shares)
+                self.receive_opened(shares).await
             }
             Role::Evaluator => {
-                let bits = self.receive_opened(shares)?;
+                let bits = self.receive_opened(shares).await?;
                 self.open_to_peer(shares)?;
                 Ok(bits)
             }
@@ -239,9 +236,9 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// Receives bits; those that fill the last byte are 0.
-    pub fn receive_bits(&mut self, count: usize) -> Result<Vec<u8>, Abort> {
+    pub async fn receive_bits(&mut self, count: usize) -> Result<Vec<u8>, Abort> {
         let mut bytes = vec![0u8; count.div_ceil(8)];
-        self.channel.receive(&mut bytes)?;
+        self.channel.receive(&mut bytes).await?;
         if !count.is_multiple_of(8) && bytes.last().is_some_and(|byte| byte >> (count % 8) != 0) {
             return Err(Abort::Malformed);
         }
@@ -249,33 +246,37 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
     }
 
     /// Sends blocks and receives as many; the garbler speaks first.
-    pub fn exchange_blocks(&mut self, own: &[u128], theirs: &mut [u128]) -> Result<(), Abort> {
+    pub async fn exchange_blocks(&mut self, own: &[u128], theirs: &mut [u128]) -> Result<(), Abort> {
         if self.role() == Role::Evaluator {
-            self.channel.receive_blocks(theirs)?;
+            self.channel.receive_blocks(theirs).await?;
         }
         self.channel.send_blocks(own)?;
         self.channel.flush()?;
         if self.role() == Role::Garbler {
-            self.channel.receive_blocks(theirs)?;
+            self.channel.receive_blocks(theirs).await?;
         }
         Ok(())
     }
 
     /// Sends bits and receives as many; the garbler speaks first.
-    pub fn exchange_bits(&mut self, own: &[u8]) -> Result<Vec<u8>, Abort> {
+    pub async fn exchange_bits(&mut self, own: &[u8]) -> Result<Vec<u8>, Abort> {
         if self.role() == Role::Evaluator {
-            let theirs = self.receive_bits(own.len())?;
+            let theirs = self.receive_bits(own.len()).await?;
             self.send_bits(own.iter().copied())?;
             self.channel.flush()?;
             return Ok(theirs);
         }
         self.send_bits(own.iter().copied())?;
         self.channel.flush()?;
-        self.receive_bits(own.len())
+        self.receive_bits(own.len()).await
     }
 
     /// Commits to a digest, hears the peer's, and opens: the garbler commits, so that neither chooses by what it heard.
-    pub fn exchange(&mut self, own: &[u8; 32], rng: &mut dyn CryptoRng) -> Result<[u8; 32], Abort> {
+    pub async fn exchange(
+        &mut self,
+        own: &[u8; 32],
+        rng: &mut (dyn CryptoRng + Send),
+    ) -> Result<[u8; 32], Abort> {
         let step = self.step("coterie/authenticated-garbling-commitment/1", Role::Garbler);
         let commitment = |value: &[u8; 32], opening: &[u8; 32]| -> [u8; 32] {
             tagged("coterie/authenticated-garbling-commitment/1", &[&step, value, opening])
@@ -286,16 +287,16 @@ impl<'a, R: Read, W: Write> Link<'a, R, W> {
                 HedgedRng::new("commitment", &[&self.delta.to_le_bytes(), &step, own], rng)
                     .fill_bytes(&mut opening);
                 self.channel.say(&commitment(own, &opening))?;
-                let theirs = self.channel.block()?;
+                let theirs = self.channel.block().await?;
                 self.channel.send(own)?;
                 self.channel.say(&opening)?;
                 Ok(theirs)
             }
             Role::Evaluator => {
-                let committed = self.channel.block::<32>()?;
+                let committed = self.channel.block::<32>().await?;
                 self.channel.say(own)?;
-                let theirs = self.channel.block()?;
-                let opening = self.channel.block()?;
+                let theirs = self.channel.block().await?;
+                let opening = self.channel.block().await?;
                 if !same(&commitment(&theirs, &opening), &committed) {
                     return Err(Abort::Commitment);
                 }

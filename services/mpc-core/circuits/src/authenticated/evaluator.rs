@@ -1,8 +1,6 @@
 //! The evaluator's side: keeps the tables, opens one row of each, and checks them all before it says anything about the
 //! result.
 
-use std::io::{Read, Write};
-
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
@@ -14,35 +12,23 @@ use super::gates::{gate_checks, open_results, read};
 use super::inputs::{Entry, FixedInput};
 use super::pair::{Pair, Role};
 use super::prepared::{Part, Prepared};
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// [Garbling 8] Receives the tables.
-pub(super) fn take_tables<R: Read, W: Write>(link: &mut Link<'_, R, W>, ands: usize) -> Result<Part, Abort> {
+pub(super) async fn take_tables<L: Line>(link: &mut Link<'_, L>, ands: usize) -> Result<Part, Abort> {
     let mut tables = vec![[0u128; 2]; ands];
-    link.channel.receive_blocks(tables.as_flattened_mut())?;
-    let colours = link.receive_bits(ands)?;
+    link.channel.receive_blocks(tables.as_flattened_mut()).await?;
+    let colours = link.receive_bits(ands).await?;
     Ok(Part::Evaluator { tables, colours })
 }
 
-/// Evaluates a prepared circuit; both parties learn the result.
-///
-/// # Errors
-/// As for the garbler.
-pub fn evaluate<R: Read, W: Write>(
-    pair: &Pair,
-    prepared: Prepared,
-    entry: Entry<'_>,
-    channel: &mut Channel<R, W>,
-) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| Ok(evaluate_prepared(pair, &prepared, entry, 0, channel)?.0))
-}
-
-pub(super) fn evaluate_prepared<R: Read, W: Write>(
+/// [Garbling 9 to 13] The evaluator's part of an evaluation.
+pub(super) async fn evaluate_prepared<L: Line>(
     pair: &Pair,
     prepared: &Prepared,
     entry: Entry<'_>,
     kept: usize,
-    channel: &mut Channel<R, W>,
+    channel: &mut L,
 ) -> Result<(Vec<bool>, FixedInput), Abort> {
     let Part::Evaluator { tables, colours } = &prepared.part else {
         return Err(Abort::Caller("this was prepared by a garbler"));
@@ -56,27 +42,27 @@ pub(super) fn evaluate_prepared<R: Read, W: Write>(
     let mut publics = vec![0u8; circuit.slots as usize];
     let mut labels = Zeroizing::new(vec![0u128; circuit.slots as usize]);
     if let Some(agreed) = entry.agreed(&prepared.session)
-        && !same(&agreed, &link.channel.block()?)
+        && !same(&agreed, &link.channel.block().await?)
     {
         return Err(Abort::Disagreement);
     }
-    let theirs = link.receive_bits(first)?;
+    let theirs = link.receive_bits(first).await?;
     if let Some(expected) = entry.expected(&mut link, first_masks, &theirs)
-        && !same(&expected, &link.channel.block()?)
+        && !same(&expected, &link.channel.block().await?)
     {
         return Err(Abort::Input);
     }
     let mut active = Zeroizing::new(vec![0u128; prepared.inputs.len()]);
     let (active_first, rest) = active.split_at_mut(first);
     let (active_second, active_third) = rest.split_at_mut(own.len());
-    link.channel.receive_blocks(active_first)?;
-    link.channel.receive_blocks(active_third)?;
+    link.channel.receive_blocks(active_first).await?;
+    link.channel.receive_blocks(active_third).await?;
     link.send_bits(own.iter().copied())?;
     if let Some(proof) = entry.proof(&mut link, second_masks) {
         link.channel.send(&proof)?;
     }
     link.channel.flush()?;
-    link.channel.receive_blocks(active_second)?;
+    link.channel.receive_blocks(active_second).await?;
     let known = theirs.iter().chain(&own).chain(entry.public());
     for ((wire, label), (public, given)) in
         publics.iter_mut().zip(labels.iter_mut()).skip(1).zip(known.zip(active.iter()))
@@ -126,9 +112,9 @@ pub(super) fn evaluate_prepared<R: Read, W: Write>(
     for share in gate_checks(&link, &prepared.gates, &gates).iter() {
         hash.update((share.key ^ (*link.delta & mask(share.bit))).to_le_bytes());
     }
-    if !same(&hash.finalize().into(), &link.channel.block()?) {
+    if !same(&hash.finalize().into(), &link.channel.block().await?) {
         return Err(Abort::Table);
     }
     let results: Vec<u8> = circuit.results.iter().map(|lit| read(&publics, *lit, 1)).collect();
-    open_results(&mut link, prepared, &results, kept)
+    open_results(&mut link, prepared, &results, kept).await
 }

@@ -1,7 +1,5 @@
 //! The garbler's side: tables ahead of time, then labels for inputs, and the proof that the tables are right.
 
-use std::io::{Read, Write};
-
 use primitives::hedge::HedgedRng;
 use rand_core::{CryptoRng, Rng};
 use sha2::{Digest, Sha256};
@@ -15,7 +13,7 @@ use super::inputs::{Entry, FixedInput};
 use super::pair::{Pair, Role};
 use super::prepared::{GateShares, Part, Prepared};
 use crate::circuit::Circuit;
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// Tweaks of tables start here, beyond those of triples.
 pub(super) const TABLES: u128 = 1 << 100;
@@ -23,8 +21,8 @@ pub(super) const TABLES: u128 = 1 << 100;
 pub(super) const ONLINE: u64 = 1 << 32;
 
 /// [Garbling 8] Draws labels, and sends the table of each AND gate with the colour of its result.
-pub(super) fn make_tables<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+pub(super) fn make_tables<L: Line>(
+    link: &mut Link<'_, L>,
     circuit: &Circuit,
     inputs: &[Share],
     gates: &[GateShares],
@@ -70,25 +68,13 @@ pub(super) fn make_tables<R: Read, W: Write>(
     Ok(Part::Garbler { inputs: labels, gates: outs })
 }
 
-/// Evaluates a prepared circuit; both parties learn the result.
-///
-/// # Errors
-/// A broken connection, an input of another length, or a peer that deviates: see [`Abort`].
-pub fn garble<R: Read, W: Write>(
-    pair: &Pair,
-    prepared: Prepared,
-    entry: Entry<'_>,
-    channel: &mut Channel<R, W>,
-) -> Result<Vec<bool>, Abort> {
-    pair.guard(|| Ok(garble_prepared(pair, &prepared, entry, 0, channel)?.0))
-}
-
-pub(super) fn garble_prepared<R: Read, W: Write>(
+/// [Garbling 9 to 13] The garbler's part of an evaluation.
+pub(super) async fn garble_prepared<L: Line>(
     pair: &Pair,
     prepared: &Prepared,
     entry: Entry<'_>,
     kept: usize,
-    channel: &mut Channel<R, W>,
+    channel: &mut L,
 ) -> Result<(Vec<bool>, FixedInput), Abort> {
     let Part::Garbler { inputs: labels, gates: outs } = &prepared.part else {
         return Err(Abort::Caller("this was prepared by an evaluator"));
@@ -114,9 +100,9 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
     }
     link.channel.flush()?;
     // [Garbling 10] The labels of the evaluator's public bits.
-    let theirs = link.receive_bits(second.len())?;
+    let theirs = link.receive_bits(second.len()).await?;
     if let Some(expected) = entry.expected(&mut link, second_masks, &theirs)
-        && !same(&expected, &link.channel.block()?)
+        && !same(&expected, &link.channel.block().await?)
     {
         return Err(Abort::Input);
     }
@@ -126,8 +112,8 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
     link.channel.flush()?;
     // [Garbling 11] The evaluator has the labels of the public bits that it names.
     let step = link.step("coterie/authenticated-garbling-labels/1", Role::Evaluator);
-    let named = link.receive_bits(outs.len())?;
-    let digest = link.channel.block::<32>()?;
+    let named = link.receive_bits(outs.len()).await?;
+    let digest = link.channel.block::<32>().await?;
     let mut hash = Sha256::new();
     hash.update(step);
     for (label, public) in outs.iter().zip(&named) {
@@ -145,7 +131,7 @@ pub(super) fn garble_prepared<R: Read, W: Write>(
     }
     let digest: [u8; 32] = hash.finalize().into();
     link.channel.say(&digest)?;
-    open_results(&mut link, prepared, &results, kept)
+    open_results(&mut link, prepared, &results, kept).await
 }
 
 /// A party's input under its masks.

@@ -1,6 +1,5 @@
 //! The computation of both parties on the masks around each gate: products, checks and results.
 
-use std::io::{Read, Write};
 use std::ops::BitXor;
 
 use zeroize::Zeroizing;
@@ -11,6 +10,7 @@ use super::inputs::FixedInput;
 use super::prepared::{GateShares, Prepared};
 use super::triples::Triple;
 use crate::circuit::{Circuit, Lit};
+use crate::line::Line;
 
 /// The value that a literal has among values by slot, where inversion adds `one`.
 pub(super) fn read<T: Copy + Default + BitXor<Output = T>>(values: &[T], lit: Lit, one: T) -> T {
@@ -20,8 +20,8 @@ pub(super) fn read<T: Copy + Default + BitXor<Output = T>>(values: &[T], lit: Li
 
 /// [Garbling 7] Shares of the product of each AND gate's input masks, each made of one random triple by opening two
 /// bits.
-pub(super) fn products<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+pub(super) async fn products<L: Line>(
+    link: &mut Link<'_, L>,
     circuit: &Circuit,
     inputs: &[Share],
     outs: &[Share],
@@ -52,7 +52,7 @@ pub(super) fn products<R: Read, W: Write>(
             *wire = out;
         }
     }
-    let differences = link.open(&opened)?;
+    let differences = link.open(&opened).await?;
     for ((gate, triple), pair) in gates.iter_mut().zip(triples).zip(differences.as_chunks::<2>().0) {
         let [d, e] = *pair;
         gate.product = link.add_public(triple.z ^ triple.y.times(d) ^ triple.x.times(e), d & e);
@@ -61,8 +61,8 @@ pub(super) fn products<R: Read, W: Write>(
 }
 
 /// [Garbling 12] This party's share of what must be zero for each AND gate: (Λ_a ⊕ λ_a)(Λ_b ⊕ λ_b) ⊕ Λ_c ⊕ λ_c.
-pub(super) fn gate_checks<R: Read, W: Write>(
-    link: &Link<'_, R, W>,
+pub(super) fn gate_checks<L: Line>(
+    link: &Link<'_, L>,
     gates: &[GateShares],
     publics: &[[u8; 3]],
 ) -> Zeroizing<Vec<Share>> {
@@ -76,8 +76,8 @@ pub(super) fn gate_checks<R: Read, W: Write>(
 
 /// [Garbling 13] Opens the masks of the results; both parties know the results' public bits. Of the last ones, this
 /// many, no mask is opened: a result is its public bit plus its mask, and shares of that are authenticated already.
-pub(super) fn open_results<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+pub(super) async fn open_results<L: Line>(
+    link: &mut Link<'_, L>,
     prepared: &Prepared,
     publics: &[u8],
     kept: usize,
@@ -101,7 +101,7 @@ pub(super) fn open_results<R: Read, W: Write>(
     let masks: Zeroizing<Vec<Share>> =
         Zeroizing::new(results.iter().map(|lit| read(&wires, *lit, Share::default())).collect());
     let (open, shared) = masks.split_at(masks.len().saturating_sub(kept));
-    let opened = link.open(open)?;
+    let opened = link.open(open).await?;
     let mut shares = Zeroizing::new(Vec::with_capacity(shared.len()));
     let rest = publics.iter().skip(open.len());
     shares.extend(shared.iter().zip(rest).map(|(mask, public)| link.add_public(*mask, *public)));

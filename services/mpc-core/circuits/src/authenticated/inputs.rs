@@ -1,7 +1,5 @@
 //! Inputs that a party cannot choose anew: bits that were authenticated before, and bits that both parties know.
 
-use std::io::{Read, Write};
-
 use primitives::Secret;
 use rand_core::CryptoRng;
 use sha2::{Digest, Sha256};
@@ -11,7 +9,7 @@ use super::abort::Abort;
 use super::bits::{Link, Share, mask};
 use super::digest::tagged;
 use super::pair::{Pair, Role};
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// A party's own input: its bits, 0 or 1.
 pub type PrivateInput = Secret<Vec<u8>>;
@@ -35,19 +33,19 @@ impl FixedInput {
     ///
     /// # Errors
     /// A broken connection, a peer that fixes another number of bits or for another purpose, or one that fails a check.
-    pub fn new<R: Read, W: Write>(
+    pub async fn new<L: Line>(
         pair: &Pair,
         purpose: &[u8; 32],
         own: &PrivateInput,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<FixedInput, Abort> {
-        pair.guard(|| {
+        pair.guard(async {
             let count = own.expose().len();
             let agreed =
                 tagged("coterie/authenticated-garbling-fixed/1", &[purpose, &(count as u64).to_be_bytes()]);
-            let mut link = Link::begin(pair, agreed, channel, rng)?;
-            let shares = link.random_shares(count, rng)?;
+            let mut link = Link::begin(pair, agreed, channel, rng).await?;
+            let shares = link.random_shares(count, rng).await?;
             let mut fixed = FixedInput::of(link.identity(), &shares);
             let mut corrections = Zeroizing::new(Vec::with_capacity(count));
             for (own, random) in own.expose().iter().zip(fixed.bits.iter_mut()) {
@@ -57,12 +55,13 @@ impl FixedInput {
                 corrections.push(own ^ *random);
                 *random = *own;
             }
-            let theirs = link.exchange_bits(&corrections)?;
+            let theirs = link.exchange_bits(&corrections).await?;
             for (key, correction) in fixed.keys.iter_mut().zip(&theirs) {
                 *key ^= *link.delta & mask(*correction);
             }
             Ok(fixed)
         })
+        .await
     }
 
     /// The bits of both parties in shares of random ones.
@@ -168,11 +167,7 @@ impl Entry<'_> {
 
     /// [Garbling 9, 10] A digest of the MACs of this party's public bits, which shows that they are those of its fixed
     /// input.
-    pub(super) fn proof<R: Read, W: Write>(
-        &self,
-        link: &mut Link<'_, R, W>,
-        masks: &[Share],
-    ) -> Option<[u8; 32]> {
+    pub(super) fn proof<L: Line>(&self, link: &mut Link<'_, L>, masks: &[Share]) -> Option<[u8; 32]> {
         let Entry::Fixed { input, .. } = self else { return None };
         let mut hash = Sha256::new();
         hash.update(link.step("coterie/authenticated-garbling-input/1", link.role()));
@@ -183,9 +178,9 @@ impl Entry<'_> {
     }
 
     /// [Garbling 9, 10] The proof that the peer must give for its public bits; `None` if its input is free.
-    pub(super) fn expected<R: Read, W: Write>(
+    pub(super) fn expected<L: Line>(
         &self,
-        link: &mut Link<'_, R, W>,
+        link: &mut Link<'_, L>,
         masks: &[Share],
         publics: &[u8],
     ) -> Option<[u8; 32]> {

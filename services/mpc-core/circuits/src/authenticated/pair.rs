@@ -1,6 +1,5 @@
 //! The set-up of two parties, and its end.
 
-use std::io::{Read, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use primitives::ot::{CORRECTION_BYTES, Initiator, PairState, REQUEST_BYTES, RESPONSE_BYTES, Responder};
@@ -8,7 +7,7 @@ use rand_core::CryptoRng;
 
 use super::abort::Abort;
 use super::digest::tagged;
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// The two parts of the protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,6 +44,11 @@ impl Pair {
         self.ended.load(Ordering::SeqCst)
     }
 
+    /// Tells this set-up from every other.
+    pub(crate) fn identity(&self) -> [u8; 32] {
+        self.identity
+    }
+
     /// Stops a run whose peer failed a check in this run or another. Each run asks this between a check that tells of a
     /// guess and the next message, so that guesses in several runs at a time tell no more than one.
     pub(crate) fn go_on(&self) -> Result<(), Abort> {
@@ -61,9 +65,9 @@ impl Pair {
     }
 
     /// Does a step with the peer, and ends this set-up if the peer deviates.
-    pub(crate) fn guard<T>(&self, step: impl FnOnce() -> Result<T, Abort>) -> Result<T, Abort> {
+    pub(crate) async fn guard<T>(&self, step: impl Future<Output = Result<T, Abort>>) -> Result<T, Abort> {
         self.go_on()?;
-        step().inspect_err(|abort| {
+        step.await.inspect_err(|abort| {
             if abort.excludes_peer() {
                 self.ended.store(true, Ordering::SeqCst);
             }
@@ -74,11 +78,11 @@ impl Pair {
     ///
     /// # Errors
     /// A broken connection, or a peer that fails a check.
-    pub fn set_up<R: Read, W: Write>(
+    pub async fn set_up<L: Line>(
         role: Role,
         binding: &[u8; 32],
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Pair, Abort> {
         let failed = |_| Abort::Transfer;
         let identity = |request: &[u8], response: &[u8], corrections: &[u8]| {
@@ -88,16 +92,16 @@ impl Pair {
             Role::Garbler => {
                 let (initiator, request) = Initiator::begin_odd(binding, rng);
                 channel.say(&request)?;
-                let response = channel.block::<RESPONSE_BYTES>()?;
+                let response = channel.block::<RESPONSE_BYTES>().await?;
                 let (state, corrections) = initiator.finish(&response, rng).map_err(failed)?;
                 channel.say(&corrections)?;
                 (state, identity(&request, &response, &corrections))
             }
             Role::Evaluator => {
-                let request = channel.block::<REQUEST_BYTES>()?;
+                let request = channel.block::<REQUEST_BYTES>().await?;
                 let (responder, response) = Responder::answer_even(binding, &request, rng).map_err(failed)?;
                 channel.say(&response)?;
-                let corrections = channel.block::<CORRECTION_BYTES>()?;
+                let corrections = channel.block::<CORRECTION_BYTES>().await?;
                 let state = responder.finish(&corrections).map_err(failed)?;
                 (state, identity(&request, &response, &corrections))
             }

@@ -7,6 +7,7 @@ use super::prepared::Part;
 use super::wire::{Edit, both, flip, hold, honest, seeded, set_up};
 use super::*;
 use crate::circuit::{Circuit, Gate, Lit};
+use crate::line::now;
 
 const DABITS: usize = 4;
 
@@ -24,8 +25,8 @@ fn twice() -> Circuit {
 
 /// The garbler's result, and how many messages it sent.
 fn prepared(pairs: &[Pair; 2], edits: [Edit; 2]) -> (Result<(Prepared, DaBits), Abort>, usize) {
-    let ran = both(edits, [&pairs[0], &pairs[1]], |index, pair, channel| {
-        Prepared::with_dabits(pair, &twice(), DABITS, channel, &mut seeded(1, index))
+    let ran = both(edits, [&pairs[0], &pairs[1]], async |index, pair, channel| {
+        Prepared::with_dabits(pair, &twice(), DABITS, channel, &mut seeded(1, index)).await
     });
     let [garbler, _] = ran.results;
     (garbler, ran.sent[0])
@@ -66,15 +67,14 @@ fn bits_beyond_the_fixed_ones_are_not_entered() {
         results: vec![Lit::wire(5)],
         slots: 6,
     };
-    let [garbler, _] = both([honest(), honest()], inputs, |index, count, channel| {
+    let [garbler, _] = both([honest(), honest()], inputs, async |index, count, channel| {
         let rng = &mut seeded(1, index);
         let one = PrivateInput::new(vec![1]);
-        let mut input = FixedInput::new(&pairs[index], &[1; 32], &one, channel, rng)?;
+        let mut input = FixedInput::new(&pairs[index], &[1; 32], &one, channel, rng).await.unwrap();
         input.bits.resize(count, 1);
-        let prepared = Prepared::new(&pairs[index], &circuit, channel, rng)?;
+        let prepared = Prepared::new(&pairs[index], &circuit, channel, rng).await.unwrap();
         let entry = Entry::Fixed { input: &input, public: &[], purpose: [2; 32] };
-        let run = if index == 0 { garble } else { evaluate };
-        run(&pairs[index], prepared, entry, channel)
+        evaluate(&pairs[index], prepared, entry, channel).await
     })
     .results;
     assert!(matches!(garbler, Err(Abort::Caller(_))), "{garbler:?}");
@@ -85,20 +85,20 @@ fn bits_beyond_the_fixed_ones_are_not_entered() {
 fn what_belongs_to_another_set_up_is_refused_and_excludes_nobody() {
     let (old, new) = (set_up(9), set_up(10));
     let circuit = Circuit { inputs: vec![2, 2], ..twice() };
-    let both_results = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    let both_results = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let rng = &mut seeded(1, index);
         let pairs = [&old[index], &new[index]];
-        let fixed = pairs
-            .map(|pair| FixedInput::new(pair, &[1; 32], &PrivateInput::new(vec![1]), channel, rng).unwrap());
+        let fixed = pairs.map(|pair| {
+            now(FixedInput::new(pair, &[1; 32], &PrivateInput::new(vec![1]), channel, rng)).unwrap()
+        });
         let mixed = FixedInput::joined(&[&fixed[0], &fixed[1]]);
         let whole = FixedInput::joined(&[&fixed[1], &fixed[1]]);
         let stale = FixedInput::joined(&[&fixed[0], &fixed[0]]);
         [(1, 1, &mixed), (1, 1, &stale), (0, 1, &whole), (0, 0, &whole), (1, 1, &whole)].map(
             |(prepares, runs, input)| {
-                let prepared = Prepared::new(pairs[prepares], &circuit, channel, rng).unwrap();
+                let prepared = now(Prepared::new(pairs[prepares], &circuit, channel, rng)).unwrap();
                 let entry = Entry::Fixed { input, public: &[], purpose: [2; 32] };
-                let run = if index == 0 { garble } else { evaluate };
-                run(pairs[runs], prepared, entry, channel)
+                now(evaluate(pairs[runs], prepared, entry, channel))
             },
         )
     });
@@ -114,8 +114,8 @@ fn what_belongs_to_another_set_up_is_refused_and_excludes_nobody() {
 #[test]
 fn no_two_gates_are_hashed_alike() {
     let pairs = set_up(9);
-    let [_, evaluator] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-        Prepared::new(&pairs[index], &twice(), channel, &mut seeded(1, index)).unwrap()
+    let [_, evaluator] = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+        Prepared::new(&pairs[index], &twice(), channel, &mut seeded(1, index)).await.unwrap()
     })
     .results;
     let Part::Evaluator { tables, .. } = &evaluator.part else { panic!("the evaluator has the tables") };
@@ -125,7 +125,7 @@ fn no_two_gates_are_hashed_alike() {
 #[test]
 fn no_two_steps_have_one_digest() {
     let pairs = set_up(10);
-    both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
         let steps = [Role::Garbler, Role::Garbler, Role::Evaluator].map(|role| link.step("step", role));
         let mut other = Link::resume(&pairs[index], [2; 32], 0, link.channel);

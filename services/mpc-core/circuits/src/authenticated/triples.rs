@@ -1,7 +1,5 @@
 //! Random AND triples: leaky ones, of which buckets are made.
 
-use std::io::{Read, Write};
-
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use primitives::hedge::HedgedRng;
@@ -13,6 +11,7 @@ use super::abort::Abort;
 use super::bits::{Link, Share, mask};
 use super::digest::{same, tagged};
 use super::pair::Role;
+use crate::line::Line;
 
 /// The probability that a deviating party is left with a triple of which it knows a bit is at most 2^-80.
 const STATISTICAL_BITS: f64 = 80.0;
@@ -50,16 +49,16 @@ pub fn bucket_size(count: usize) -> usize {
 }
 
 /// [Garbling 3 to 6] This many random triples.
-pub fn random_triples<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+pub async fn random_triples<L: Line>(
+    link: &mut Link<'_, L>,
     count: usize,
-    rng: &mut dyn CryptoRng,
+    rng: &mut (dyn CryptoRng + Send),
 ) -> Result<Zeroizing<Vec<Triple>>, Abort> {
     let size = bucket_size(count);
     let total = count.checked_mul(size).ok_or(Abort::Caller("the circuit is too large"))?;
-    let leaky = leaky_triples(link, total, rng)?;
-    let order = shuffled(total, &permutation_seed(link, rng)?);
-    combine(link, &leaky, &order, size)
+    let leaky = leaky_triples(link, total, rng).await?;
+    let order = shuffled(total, &permutation_seed(link, rng).await?);
+    combine(link, &leaky, &order, size).await
 }
 
 /// Leaky triples: all x, all y and all z.
@@ -77,23 +76,23 @@ impl Leaky {
 }
 
 /// [Garbling 3, 4] Triples of which a deviating peer may know x, at the risk of being caught.
-fn leaky_triples<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+async fn leaky_triples<L: Line>(
+    link: &mut Link<'_, L>,
     count: usize,
-    rng: &mut dyn CryptoRng,
+    rng: &mut (dyn CryptoRng + Send),
 ) -> Result<Leaky, Abort> {
-    let mut shares = link.random_shares(3 * count, rng)?;
+    let mut shares = link.random_shares(3 * count, rng).await?;
     let mut digest = Sha256::new();
     digest.update(link.step("coterie/authenticated-garbling-triples/1", Role::Garbler));
     let mut number = 0u128;
     let (x, rest) = shares.split_at_mut(count);
     let (y, z) = rest.split_at_mut(count);
     for ((x, y), z) in x.chunks(BATCH).zip(y.chunks(BATCH)).zip(z.chunks_mut(BATCH)) {
-        check_batch(link, x, y, z, number, &mut digest)?;
+        check_batch(link, x, y, z, number, &mut digest).await?;
         number += x.len() as u128;
     }
     let own: [u8; 32] = digest.finalize().into();
-    let theirs = link.exchange(&own, rng)?;
+    let theirs = link.exchange(&own, rng).await?;
     if !same(&own, &theirs) {
         return Err(Abort::Triple);
     }
@@ -102,8 +101,8 @@ fn leaky_triples<R: Read, W: Write>(
 }
 
 /// Makes z = x·y of the random z of a batch, and absorbs what must be equal on both sides.
-fn check_batch<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+async fn check_batch<L: Line>(
+    link: &mut Link<'_, L>,
     x: &[Share],
     y: &[Share],
     z: &mut [Share],
@@ -129,13 +128,13 @@ fn check_batch<R: Read, W: Write>(
         sums.push(zero ^ own ^ z ^ (c & mask(x.bit)));
     }
     let mut theirs = vec![0u128; x.len()];
-    link.exchange_blocks(&masked, &mut theirs)?;
+    link.exchange_blocks(&masked, &mut theirs).await?;
     for ((sum, x), block) in sums.iter_mut().zip(x).zip(&theirs) {
         *sum ^= block & mask(x.bit);
     }
     // Both sums together are (xy ⊕ z)(Δ_A ⊕ Δ_B), whose lowest bit tells what to add to z.
     let own: Vec<u8> = sums.iter().map(|sum| (*sum & 1) as u8).collect();
-    let other = link.exchange_bits(&own)?;
+    let other = link.exchange_bits(&own).await?;
     for ((z, sum), (own, other)) in z.iter_mut().zip(sums.iter()).zip(own.iter().zip(&other)) {
         let public = own ^ other;
         *z = link.add_public(*z, public);
@@ -145,14 +144,14 @@ fn check_batch<R: Read, W: Write>(
 }
 
 /// [Garbling 5] A seed that neither party chose.
-fn permutation_seed<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
-    rng: &mut dyn CryptoRng,
+async fn permutation_seed<L: Line>(
+    link: &mut Link<'_, L>,
+    rng: &mut (dyn CryptoRng + Send),
 ) -> Result<[u8; 32], Abort> {
     let mut own = [0u8; 32];
     let session = link.session();
     HedgedRng::new("permutation", &[&link.delta.to_le_bytes(), &session], rng).fill_bytes(&mut own);
-    let theirs = link.exchange(&own, rng)?;
+    let theirs = link.exchange(&own, rng).await?;
     let [first, second] = match link.role() {
         Role::Garbler => [&own, &theirs],
         Role::Evaluator => [&theirs, &own],
@@ -188,8 +187,8 @@ fn shuffled(count: usize, seed: &[u8; 32]) -> Vec<u32> {
 }
 
 /// [Garbling 6] One triple of each bucket: x is the sum of all x, so that it is known only to who knows each of them.
-fn combine<R: Read, W: Write>(
-    link: &mut Link<'_, R, W>,
+async fn combine<L: Line>(
+    link: &mut Link<'_, L>,
     leaky: &Leaky,
     order: &[u32],
     size: usize,
@@ -202,7 +201,7 @@ fn combine<R: Read, W: Write>(
         let first = at(y, first);
         differences.extend(rest.iter().map(|number| first ^ at(y, number)));
     }
-    let opened = link.open(&differences)?;
+    let opened = link.open(&differences).await?;
     let mut triples = Zeroizing::new(Vec::with_capacity(order.len() / size));
     triples.extend(order.chunks_exact(size).zip(opened.chunks(size - 1)).map(|(bucket, opened)| {
         let Some((first, rest)) = bucket.split_first() else { return Triple::default() };
@@ -224,9 +223,9 @@ mod tests {
     fn both_parties_choose_the_order() {
         let pairs = set_up(1);
         let seed = |words: [u64; 2]| {
-            let seeds = both([honest(), honest()], words, |index, word, channel| {
+            let seeds = both([honest(), honest()], words, async |index, word, channel| {
                 let link = &mut Link::resume(&pairs[index], [1; 32], 0, channel);
-                permutation_seed(link, &mut seeded(word, index)).unwrap()
+                permutation_seed(link, &mut seeded(word, index)).await.unwrap()
             })
             .results;
             assert_eq!(seeds[0], seeds[1]);
@@ -250,11 +249,11 @@ mod tests {
                 }
             })
         });
-        both(edits, [0, 1], |index, _: usize, channel| {
+        both(edits, [0, 1], async |index, _: usize, channel| {
             let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
-            let shares = link.random_shares(3, &mut seeded(1, index)).unwrap();
+            let shares = link.random_shares(3, &mut seeded(1, index)).await.unwrap();
             let [x, y, mut z] = [0, 1, 2].map(|i| [shares[i]; 2]);
-            check_batch(&mut link, &x, &y, &mut z, 0, &mut Sha256::new()).unwrap();
+            check_batch(&mut link, &x, &y, &mut z, 0, &mut Sha256::new()).await.unwrap();
         });
         for _ in 0..2 {
             let blocks = told.recv().unwrap();

@@ -10,6 +10,7 @@ use rand_core::SeedableRng;
 
 use super::{Pair, Role};
 use crate::garble::Channel;
+use crate::line::now;
 
 /// Changes what a party sends, given the number of the message, the place of these bytes in it, and the bytes. Without
 /// bytes left, the connection ends there.
@@ -97,7 +98,7 @@ pub struct Ran<T> {
 pub fn both<A: Send, T: Send>(
     edits: [Edit; 2],
     given: [A; 2],
-    side: impl Fn(usize, A, &mut End<'_>) -> T + Sync,
+    side: impl AsyncFn(usize, A, &mut End<'_>) -> T + Sync,
 ) -> Ran<T> {
     let (left, right) = UnixStream::pair().unwrap();
     let sent = [AtomicUsize::new(0), AtomicUsize::new(0)];
@@ -110,7 +111,7 @@ pub fn both<A: Send, T: Send>(
             edit,
         };
         let mut channel = Channel::new(stream, wire);
-        let result = side(index, given, &mut channel);
+        let result = now(side(index, given, &mut channel));
         // Ends the connection, so that the other side does not wait.
         let _ = channel.close();
         result
@@ -130,8 +131,13 @@ pub fn seeded(seed: u64, index: usize) -> ChaCha20Rng {
 
 /// A set-up of both.
 pub fn set_up(seed: u64) -> [Pair; 2] {
-    both([honest(), honest()], [Role::Garbler, Role::Evaluator], |index, role, channel| {
-        Pair::set_up(role, &[7; 32], channel, &mut seeded(seed, index)).unwrap()
+    both([honest(), honest()], [Role::Garbler, Role::Evaluator], async |index, role, channel| {
+        Pair::set_up(role, &[7; 32], channel, &mut seeded(seed, index)).await.unwrap()
     })
     .results
+}
+
+/// How much of what takes long is run: all of it only by whoever asks for it.
+pub fn percent() -> usize {
+    std::env::var("COTERIE_RUNS_PERCENT").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }

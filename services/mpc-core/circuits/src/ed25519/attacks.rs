@@ -43,7 +43,7 @@ func main(garbler Garbler, evaluator Evaluator) uint610 {
 }
 ";
 
-fn circuit() -> NonceCircuit {
+pub(super) fn circuit() -> NonceCircuit {
     NonceCircuit::of(HASH, 1).unwrap()
 }
 
@@ -71,9 +71,9 @@ fn join(import: &Import, parties: [usize; 2], seed: u64) -> Couple {
     let pairs = set_up(seed);
     let shares = parties.map(|number| &import.shares[number - 1]);
     let peers = [shares[1].number, shares[0].number];
-    let keys = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    let keys = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let rng = &mut seeded(100 + seed, index);
-        shares[index].join(&pairs[index], peers[index], channel, rng).unwrap().unchecked()
+        shares[index].join(&pairs[index], peers[index], channel, rng).await.unwrap().unchecked()
     });
     Couple { circuit: circuit(), pairs, keys: keys.results }
 }
@@ -82,8 +82,8 @@ type Signed = Ran<Result<[u8; 64], Abort>>;
 
 impl Couple {
     fn ready(&self, seed: u64) -> [Ready; 2] {
-        both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-            Ready::new(&self.pairs[index], &self.circuit, channel, &mut seeded(seed, index)).unwrap()
+        both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            Ready::new(&self.pairs[index], &self.circuit, channel, &mut seeded(seed, index)).await.unwrap()
         })
         .results
     }
@@ -99,8 +99,10 @@ impl Couple {
         let ready = self.ready(seed);
         let [first, second] = ready;
         let [one, two] = records;
-        both(edits, [(first, one), (second, two)], |index, (ready, mut record), channel| {
-            self.keys[index].sign(&self.pairs[index], &self.circuit, ready, message, &mut record, channel)
+        both(edits, [(first, one), (second, two)], async |index, (ready, mut record), channel| {
+            self.keys[index]
+                .sign(&self.pairs[index], &self.circuit, ready, message, &mut record, channel)
+                .await
         })
     }
 
@@ -278,8 +280,10 @@ fn another_nonce_point_in_a_second_run_gets_no_answer() {
         assert!(couple.pairs[1 - corrupt].ended());
         assert_eq!(ran.sent[1 - corrupt], STOPPED[1 - corrupt], "no part of S");
         // The set-up is gone for good.
-        let again = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-            Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(3, index)).map(|_| ())
+        let again = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(3, index))
+                .await
+                .map(|_| ())
         });
         assert!(matches!(again.results[1 - corrupt], Err(Abort::Caller(_))));
     }
@@ -348,8 +352,10 @@ fn a_check_that_fails_in_another_run_stops_the_signature() {
         let couple = &couple;
         let run = scope.spawn(|| couple.sign(b"message", 1, <[Memory; 2]>::default(), [honest(), held]));
         reached.recv().unwrap();
-        let other = both([honest(), flip(1, 0, 1)], [0, 1], |index, _: usize, channel| {
-            Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(2, index)).map(|_| ())
+        let other = both([honest(), flip(1, 0, 1)], [0, 1], async |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], &couple.circuit, channel, &mut seeded(2, index))
+                .await
+                .map(|_| ())
         });
         assert!(matches!(other.results[0], Err(Abort::Transfer)));
         go_on.send(()).unwrap();
@@ -425,9 +431,9 @@ fn parties_that_sign_other_messages_or_with_other_keys_stop_before_anything_is_s
     let couple = join(&import, [1, 2], 80);
     let [first, second] = couple.ready(1);
     let given = [(first, b"one"), (second, b"two")];
-    let ran = both([honest(), honest()], given, |index, (ready, message), channel| {
+    let ran = both([honest(), honest()], given, async |index, (ready, message), channel| {
         let (pair, key) = (&couple.pairs[index], &couple.keys[index]);
-        key.sign(pair, &couple.circuit, ready, message, &mut Memory::default(), channel)
+        key.sign(pair, &couple.circuit, ready, message, &mut Memory::default(), channel).await
     });
     assert!(matches!(ran.results[1], Err(Abort::Disagreement)) && ran.sent[1] == 0);
     assert!(couple.pairs.iter().all(|pair| !pair.ended()));
@@ -444,18 +450,18 @@ fn a_share_of_another_key_or_place_is_refused() {
         ([&import.shares[0], &import.shares[1]], [4, 1]),
         ([&import.shares[0], &other.shares[1]], [2, 1]),
     ] {
-        let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-            shares[index].join(&pairs[index], peers[index], channel, &mut seeded(1, index)).map(|_| ())
+        let ran = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            shares[index].join(&pairs[index], peers[index], channel, &mut seeded(1, index)).await.map(|_| ())
         });
         assert!(ran.results.iter().any(|r| matches!(r, Err(Abort::Caller(_) | Abort::Disagreement))));
     }
     // A share that is at another place of the line.
     let mut moved = self::import();
     moved.shares[1].number = 3;
-    let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    let ran = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let peers = [3, 1];
         let shares = &moved.shares;
-        shares[index].join(&pairs[index], peers[index], channel, &mut seeded(2, index)).map(|_| ())
+        shares[index].join(&pairs[index], peers[index], channel, &mut seeded(2, index)).await.map(|_| ())
     });
     assert!(matches!(ran.results[1], Err(Abort::Caller(_))) && ran.sent[1] == 0);
     for parties in [0, 1, 21] {

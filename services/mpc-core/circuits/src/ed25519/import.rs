@@ -1,7 +1,6 @@
 //! An Ed25519 key that existed before: split where its owner is, and taken over by a pair of parties.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 
 use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::{Scalar, clamp_integer};
@@ -16,7 +15,10 @@ use super::sign::{NonceRecord, PairKey, Ready};
 use crate::authenticated::dabits::{point, scalar};
 use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, FixedInput, Pair, Role};
-use crate::garble::Channel;
+use crate::line::Line;
+
+/// Parties of an imported key, at most.
+pub(super) const MAX_PARTIES: u16 = 20;
 
 /// The message whose signature ends an import. No application signs it: it is not a transaction of any chain.
 pub const TEST_MESSAGE: &[u8] = b"coterie/ed25519-import-test/1";
@@ -36,13 +38,25 @@ pub struct ImportedShare {
     /// The public key.
     pub public_key: [u8; 32],
     /// The public slope of the line through the secret scalar on which all shares are.
-    slope: [u8; 32],
+    pub(super) slope: [u8; 32],
     /// This party's point of the line: its secret part.
-    share: Secret<[u8; 32]>,
+    pub(super) share: Secret<[u8; 32]>,
     /// This party's share of the prefix for each other party.
     pub(super) prefixes: BTreeMap<u16, Secret<[u8; 32]>>,
     /// The signature of [`TEST_MESSAGE`] by the owner.
-    test_signature: [u8; 64],
+    pub(super) test_signature: [u8; 64],
+}
+
+/// The public line on which the points of all shares are.
+pub(super) struct PublicLine {
+    key: EdwardsPoint,
+    slope: EdwardsPoint,
+}
+
+impl PublicLine {
+    fn at(&self, number: u16) -> EdwardsPoint {
+        self.key + self.slope * Scalar::from(number)
+    }
 }
 
 impl Import {
@@ -64,7 +78,7 @@ impl Import {
         parties: u16,
         rng: &mut dyn CryptoRng,
     ) -> Option<Import> {
-        if !(2..=20).contains(&parties) {
+        if !(2..=MAX_PARTIES).contains(&parties) {
             return None;
         }
         let (low, prefix) = expanded.expose().split_first_chunk::<32>()?;
@@ -125,47 +139,49 @@ pub struct Unconfirmed {
 }
 
 impl ImportedShare {
+    /// The line of the key, and this party's share, which is that of its point; `None` if it is not, or if a point has
+    /// a part of small order.
+    pub(super) fn checked(&self) -> Option<(PublicLine, Zeroizing<Scalar>)> {
+        let line = PublicLine { key: point(&self.public_key).ok()?, slope: point(&self.slope).ok()? };
+        let share = Zeroizing::new(scalar(self.share.expose()).ok()?);
+        let points = line.key.is_torsion_free() && line.slope.is_torsion_free();
+        // With a slope of zero every share would be the key.
+        let splits = line.slope != EdwardsPoint::default();
+        (points && splits && EdwardsPoint::mul_base(&share) == line.at(self.number)).then_some((line, share))
+    }
+
     /// [Ed25519 2] Takes the key over together with a peer: checks the share against its public point, and fixes both
     /// shares of the prefix.
     ///
     /// # Errors
     /// A share that does not fit its point, a set-up in the other role, a broken connection, or a peer that deviates.
     /// The party with the lower number garbles.
-    pub fn join<R: Read, W: Write>(
+    pub async fn join<L: Line>(
         &self,
         pair: &Pair,
         peer: u16,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Unconfirmed, Abort> {
-        let not_ours = |_| Abort::Caller("the share is not one of this key");
         let role = if self.number < peer { Role::Garbler } else { Role::Evaluator };
         let prefix = self.prefixes.get(&peer).filter(|_| role == pair.role());
         let Some(prefix) = prefix else {
             return Err(Abort::Caller("the peer has no share of this key, or the other role in this set-up"));
         };
-        let (key, slope) =
-            (point(&self.public_key).map_err(not_ours)?, point(&self.slope).map_err(not_ours)?);
-        let share = Zeroizing::new(scalar(self.share.expose()).map_err(not_ours)?);
-        let at = |number: u16| key + slope * Scalar::from(number);
-        if !key.is_torsion_free()
-            || !slope.is_torsion_free()
-            || EdwardsPoint::mul_base(&share) != at(self.number)
-        {
-            return Err(Abort::Caller("the share is not one of this key"));
-        }
+        let not_ours = Abort::Caller("the share is not one of this key");
+        let Some((line, share)) = self.checked() else { return Err(not_ours) };
         // Lagrange's coefficients of the line at 0.
         let (own, other) = (Scalar::from(self.number), Scalar::from(peer));
         let (own_weight, their_weight) = (other * (other - own).invert(), own * (own - other).invert());
         let mut bits = Secret::new(Vec::with_capacity(256));
         bits.expose_mut().extend(prefix.expose().iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1)));
         let purpose = tagged("coterie/ed25519-prefix/1", &[&self.public_key, &self.slope]);
-        let prefix = FixedInput::new(pair, &purpose, &bits, channel, rng)?;
+        let prefix = FixedInput::new(pair, &purpose, &bits, channel, rng).await?;
         let key = PairKey {
             public_key: self.public_key,
             share: Secret::new((*share * own_weight).to_bytes()),
-            point: at(self.number) * own_weight,
-            their_point: at(peer) * their_weight,
+            point: line.at(self.number) * own_weight,
+            their_point: line.at(peer) * their_weight,
             prefix,
         };
         Ok(Unconfirmed { key, test_signature: self.test_signature })
@@ -184,24 +200,24 @@ impl Unconfirmed {
     ///
     /// # Errors
     /// As for signing, and another signature.
-    pub fn confirm<R: Read, W: Write>(
+    pub async fn confirm<L: Line>(
         self,
         pair: &Pair,
-        record: &mut dyn NonceRecord,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        record: &mut (dyn NonceRecord + Send),
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<PairKey, Abort> {
         let circuit = NonceCircuit::new(blocks(TEST_MESSAGE.len())).ok_or(Abort::Caller("no circuit"))?;
-        let ready = Ready::new(pair, &circuit, channel, rng)?;
-        let signature = self.key.sign_expecting(
-            pair,
-            &circuit,
-            ready,
-            TEST_MESSAGE,
-            Some(&self.test_signature),
-            record,
-            channel,
-        )?;
-        if signature == self.test_signature { Ok(self.key) } else { Err(Abort::Import) }
+        let ready = Ready::new(pair, &circuit, channel, rng).await?;
+        let nonce = self.key.open_nonce(pair, &circuit, ready, TEST_MESSAGE, channel).await?;
+        // Another nonce is not recorded, so that the import can be repeated.
+        if !self.test_signature.starts_with(nonce.point()) {
+            return pair.guard(async { Err(Abort::Import) }).await;
+        }
+        let settled = record.settle(&self.key.public_key, nonce.message(), nonce.point());
+        let recorded = settled.map_err(Abort::Record)?;
+        let signature = self.key.answer(pair, &circuit, nonce, TEST_MESSAGE, &recorded, channel).await?;
+        let same = signature == self.test_signature;
+        pair.guard(async { if same { Ok(self.key) } else { Err(Abort::Import) } }).await
     }
 }

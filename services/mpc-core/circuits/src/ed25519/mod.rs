@@ -7,6 +7,9 @@
 
 #[cfg(test)]
 mod attacks;
+#[cfg(test)]
+mod dialogues;
+mod encoding;
 mod import;
 mod nonce;
 mod rfc8032;
@@ -16,4 +19,4 @@ mod tests;
 
 pub use import::{Import, ImportedShare, TEST_MESSAGE, Unconfirmed};
 pub use nonce::{MAX_BLOCKS, NonceCircuit, blocks};
-pub use sign::{NonceRecord, PairKey, Ready};
+pub use sign::{NonceRecord, OpenNonce, PairKey, Ready};

@@ -1,7 +1,7 @@
 //! Signing by two parties.
 
 use std::hint::black_box;
-use std::io::{self, Read, Write};
+use std::io;
 
 use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::Scalar;
@@ -15,8 +15,8 @@ use super::rfc8032::{challenge, signature};
 use crate::authenticated::bits::Link;
 use crate::authenticated::dabits::{Ed25519, point, scalar};
 use crate::authenticated::digest::tagged;
-use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate, garble};
-use crate::garble::Channel;
+use crate::authenticated::{Abort, DaBits, Entry, FixedInput, Pair, Prepared, Role, evaluate};
+use crate::line::Line;
 
 /// A party's durable record of the nonce points that it has used: one for all of its peers, and kept as long as the
 /// key.
@@ -55,14 +55,47 @@ impl Ready {
     ///
     /// # Errors
     /// As [`Prepared::new`].
-    pub fn new<R: Read, W: Write>(
+    pub async fn new<L: Line>(
         pair: &Pair,
         circuit: &NonceCircuit,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Ready, Abort> {
-        let (prepared, masks) = Prepared::with_dabits(pair, &circuit.private, MASK_BITS, channel, rng)?;
+        let (prepared, masks) =
+            Prepared::with_dabits(pair, &circuit.private, MASK_BITS, channel, rng).await?;
         Ok(Ready { blocks: circuit.blocks(), prepared, masks })
+    }
+}
+
+/// A signature between its halves: both parties know the nonce point, and neither has said anything under it. It is
+/// used once, by value.
+#[must_use]
+pub struct OpenNonce {
+    /// The set-up's identity.
+    pair: [u8; 32],
+    session: [u8; 32],
+    key: [u8; 32],
+    /// The public wires of the message, and its digest.
+    public: Vec<u8>,
+    digest: [u8; 64],
+    /// This party's part of the nonce.
+    own: Zeroizing<Scalar>,
+    own_point: EdwardsPoint,
+    their_point: EdwardsPoint,
+    point: [u8; 32],
+}
+
+impl OpenNonce {
+    /// SHA-512 of the message.
+    #[must_use]
+    pub fn message(&self) -> &[u8; 64] {
+        &self.digest
+    }
+
+    /// The nonce point, R of the signature.
+    #[must_use]
+    pub fn point(&self) -> &[u8; 32] {
+        &self.point
     }
 }
 
@@ -103,16 +136,126 @@ impl PairKey {
     /// # Errors
     /// A message of another number of blocks, a record that fails, a broken connection, or a peer that deviates: see
     /// [`Abort`].
-    pub fn sign<R: Read, W: Write>(
+    pub async fn sign<L: Line>(
         &self,
         pair: &Pair,
         circuit: &NonceCircuit,
         ready: Ready,
         message: &[u8],
-        record: &mut dyn NonceRecord,
-        channel: &mut Channel<R, W>,
+        record: &mut (dyn NonceRecord + Send),
+        channel: &mut L,
     ) -> Result<[u8; 64], Abort> {
-        self.sign_expecting(pair, circuit, ready, message, None, record, channel)
+        let nonce = self.open_nonce(pair, circuit, ready, message, channel).await?;
+        let settled = record.settle(&self.public_key, nonce.message(), nonce.point());
+        let recorded = settled.map_err(Abort::Record)?;
+        self.answer(pair, circuit, nonce, message, &recorded, channel).await
+    }
+
+    /// [Ed25519 5, 6] The first half of a signature, up to the record.
+    ///
+    /// # Errors
+    /// As [`PairKey::sign`].
+    pub async fn open_nonce<L: Line>(
+        &self,
+        pair: &Pair,
+        circuit: &NonceCircuit,
+        ready: Ready,
+        message: &[u8],
+        channel: &mut L,
+    ) -> Result<OpenNonce, Abort> {
+        let Ready { blocks, prepared, masks } = ready;
+        let public = (blocks == circuit.blocks())
+            .then(|| circuit.public_wires(message))
+            .flatten()
+            .ok_or(Abort::Caller("the message takes another number of blocks than was prepared"))?;
+        let digest: [u8; 64] = Sha512::digest(message).into();
+        let purpose = tagged("coterie/ed25519-sign/1", &[&self.public_key, &digest]);
+        let input = FixedInput::joined(&[&self.prefix, masks.input()]);
+        let session = prepared.session();
+        // [Ed25519 5] The nonce under both masks.
+        let entry = Entry::Fixed { input: &input, public: &public, purpose };
+        let masked = number(&evaluate(pair, prepared, entry, channel).await?);
+        pair.guard(async {
+            let mut link = Link::resume(pair, session, SIGNING, channel);
+            let garbles = pair.role() == Role::Garbler;
+            // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
+            let mask = masks.number::<Ed25519>(0..MASK_BITS)?;
+            let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
+            let own = Zeroizing::new(known(garbles) - mask.value());
+            let own_point = EdwardsPoint::mul_base(&own);
+            let mut opening = [0u8; 64];
+            let (first, second) = opening.split_at_mut(32);
+            first.copy_from_slice(own_point.compress().as_bytes());
+            second.copy_from_slice(&mask.tag());
+            let their_point = exchange(&mut link, &opening, |theirs| {
+                let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
+                let their_point = point(first)?;
+                let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
+                mask.check(&(EdwardsPoint::mul_base(&known(!garbles)) - their_point), tag)?;
+                Ok(their_point)
+            })
+            .await?;
+            let point = (own_point + their_point).compress().to_bytes();
+            let key = self.public_key;
+            Ok(OpenNonce {
+                pair: pair.identity(),
+                session,
+                key,
+                public,
+                digest,
+                own,
+                own_point,
+                their_point,
+                point,
+            })
+        })
+        .await
+    }
+
+    /// [Ed25519 7 to 9] The second half: `recorded` is the nonce point that this party has on stable storage for key
+    /// and message, as [`NonceRecord::settle`] gives it.
+    ///
+    /// # Errors
+    /// As [`PairKey::sign`].
+    pub async fn answer<L: Line>(
+        &self,
+        pair: &Pair,
+        circuit: &NonceCircuit,
+        nonce: OpenNonce,
+        message: &[u8],
+        recorded: &[u8; 32],
+        channel: &mut L,
+    ) -> Result<[u8; 64], Abort> {
+        pair.guard(async {
+            pair.owns(Some(nonce.pair))?;
+            if nonce.key != self.public_key {
+                return Err(Abort::Caller("this nonce is one of another key"));
+            }
+            // [Ed25519 7] One nonce point for each message, for ever.
+            if *recorded != nonce.point {
+                return Err(Abort::OtherNonce);
+            }
+            // [Ed25519 8] Both contributions to S.
+            let challenge = self.challenge(circuit, &nonce.point, message, &nonce.public, &nonce.digest)?;
+            let damaged = Abort::Caller("this party's share is damaged");
+            let Ok(share) = scalar(self.share.expose()).map(Zeroizing::new) else { return Err(damaged) };
+            let own = Zeroizing::new(*nonce.own + challenge * *share);
+            if EdwardsPoint::mul_base(&own) != nonce.own_point + self.point * challenge {
+                return Err(damaged);
+            }
+            let mut link = Link::resume(pair, nonce.session, SIGNING, channel);
+            let theirs = exchange(&mut link, own.as_bytes(), |theirs| {
+                let theirs = scalar(theirs)?;
+                let fits =
+                    EdwardsPoint::mul_base(&theirs) == nonce.their_point + self.their_point * challenge;
+                if fits { Ok(theirs) } else { Err(Abort::Partial) }
+            })
+            .await?;
+            // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to
+            // the key.
+            Ok(signature(&nonce.point, &(*own + theirs)))
+        })
+        .await
     }
 
     /// k of a message, computed twice and from the message that the nonce and the record are of: a second k with the
@@ -134,86 +277,12 @@ impl PairKey {
             && circuit.public_wires(again).is_some_and(|wires| wires == public);
         if same { Ok(first) } else { Err(Abort::Caller("the message changed in memory while it was signed")) }
     }
-
-    #[allow(clippy::too_many_arguments, reason = "each is another thing")]
-    pub(super) fn sign_expecting<R: Read, W: Write>(
-        &self,
-        pair: &Pair,
-        circuit: &NonceCircuit,
-        ready: Ready,
-        message: &[u8],
-        expected: Option<&[u8; 64]>,
-        record: &mut dyn NonceRecord,
-        channel: &mut Channel<R, W>,
-    ) -> Result<[u8; 64], Abort> {
-        let Ready { blocks, prepared, masks } = ready;
-        let public = (blocks == circuit.blocks())
-            .then(|| circuit.public_wires(message))
-            .flatten()
-            .ok_or(Abort::Caller("the message takes another number of blocks than was prepared"))?;
-        let digest: [u8; 64] = Sha512::digest(message).into();
-        let purpose = tagged("coterie/ed25519-sign/1", &[&self.public_key, &digest]);
-        let input = FixedInput::joined(&[&self.prefix, masks.input()]);
-        let session = prepared.session();
-        // [Ed25519 5] The nonce under both masks.
-        let entry = Entry::Fixed { input: &input, public: &public, purpose };
-        let masked = match pair.role() {
-            Role::Garbler => garble(pair, prepared, entry, channel),
-            Role::Evaluator => evaluate(pair, prepared, entry, channel),
-        }?;
-        let masked = number(&masked);
-        pair.guard(|| {
-            let mut link = Link::resume(pair, session, SIGNING, channel);
-            let garbles = pair.role() == Role::Garbler;
-            // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
-            let mask = masks.number::<Ed25519>(0..MASK_BITS)?;
-            let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
-            let own_nonce = Zeroizing::new(known(garbles) - mask.value());
-            let own_point = EdwardsPoint::mul_base(&own_nonce);
-            let mut opening = [0u8; 64];
-            let (first, second) = opening.split_at_mut(32);
-            first.copy_from_slice(own_point.compress().as_bytes());
-            second.copy_from_slice(&mask.tag());
-            let their_nonce = exchange(&mut link, &opening, |theirs| {
-                let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
-                let their_nonce = point(first)?;
-                let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
-                mask.check(&(EdwardsPoint::mul_base(&known(!garbles)) - their_nonce), tag)?;
-                Ok(their_nonce)
-            })?;
-            let nonce_point = (own_point + their_nonce).compress().to_bytes();
-            if expected.is_some_and(|signature| !signature.starts_with(&nonce_point)) {
-                return Err(Abort::Import);
-            }
-            // [Ed25519 7] One nonce point for each message, for ever.
-            let recorded = record.settle(&self.public_key, &digest, &nonce_point).map_err(Abort::Record)?;
-            if recorded != nonce_point {
-                return Err(Abort::OtherNonce);
-            }
-            // [Ed25519 8] Both contributions to S.
-            let challenge = self.challenge(circuit, &nonce_point, message, &public, &digest)?;
-            let damaged = Abort::Caller("this party's share is damaged");
-            let Ok(share) = scalar(self.share.expose()).map(Zeroizing::new) else { return Err(damaged) };
-            let own = Zeroizing::new(*own_nonce + challenge * *share);
-            if EdwardsPoint::mul_base(&own) != own_point + self.point * challenge {
-                return Err(damaged);
-            }
-            let theirs = exchange(&mut link, own.as_bytes(), |theirs| {
-                let theirs = scalar(theirs)?;
-                let fits = EdwardsPoint::mul_base(&theirs) == their_nonce + self.their_point * challenge;
-                if fits { Ok(theirs) } else { Err(Abort::Partial) }
-            })?;
-            // [Ed25519 9] The equation of RFC 8032 follows from both checks, since the points of the shares add up to
-            // the key.
-            Ok(signature(&nonce_point, &(*own + theirs)))
-        })
-    }
 }
 
 /// Sends bytes and checks as many that it receives. The garbler speaks first; the evaluator says nothing if the
 /// garbler's are wrong.
-fn exchange<R: Read, W: Write, const N: usize, T>(
-    link: &mut Link<'_, R, W>,
+async fn exchange<L: Line, const N: usize, T>(
+    link: &mut Link<'_, L>,
     own: &[u8; N],
     check: impl FnOnce(&[u8; N]) -> Result<T, Abort>,
 ) -> Result<T, Abort> {
@@ -222,7 +291,7 @@ fn exchange<R: Read, W: Write, const N: usize, T>(
         link.go_on()?;
         link.channel.say(own)?;
     }
-    let theirs = check(&link.channel.block()?)?;
+    let theirs = check(&link.channel.block().await?)?;
     if !garbles {
         link.go_on()?;
         link.channel.say(own)?;

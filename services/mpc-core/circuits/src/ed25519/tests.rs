@@ -62,18 +62,21 @@ fn import(seed: &[u8; 32], parties: u16) -> Import {
 
 /// Both sides of a key, not confirmed.
 fn join(pairs: &[Pair; 2], import: &Import, numbers: [u16; 2]) -> [PairKey; 2] {
-    both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let share = &import.shares[usize::from(numbers[index]) - 1];
         let rng = &mut seeded(5, index);
-        share.join(&pairs[index], numbers[1 - index], channel, rng).unwrap().unchecked()
+        share.join(&pairs[index], numbers[1 - index], channel, rng).await.unwrap().unchecked()
     })
     .results
 }
 
 fn sign(pairs: &[Pair; 2], keys: &[PairKey; 2], circuit: &NonceCircuit, message: &[u8]) -> [u8; 64] {
-    let [first, second] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-        let ready = Ready::new(&pairs[index], circuit, channel, &mut seeded(6, index)).unwrap();
-        keys[index].sign(&pairs[index], circuit, ready, message, &mut Memory::default(), channel).unwrap()
+    let [first, second] = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+        let ready = Ready::new(&pairs[index], circuit, channel, &mut seeded(6, index)).await.unwrap();
+        keys[index]
+            .sign(&pairs[index], circuit, ready, message, &mut Memory::default(), channel)
+            .await
+            .unwrap()
     })
     .results;
     assert_eq!(first, second);
@@ -125,10 +128,10 @@ fn an_import_ends_with_the_owners_test_signature_and_with_no_other() {
         }
         let pairs = set_up(4);
         let records = <[Memory; 2]>::default();
-        let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let ran = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
             let rng = &mut seeded(7, index);
-            let key = import.shares[index].join(&pairs[index], 2 - index as u16, channel, rng)?;
-            key.confirm(&pairs[index], &mut records[index].clone(), channel, rng)
+            let key = import.shares[index].join(&pairs[index], 2 - index as u16, channel, rng).await?;
+            key.confirm(&pairs[index], &mut records[index].clone(), channel, rng).await
         });
         // A wrong nonce point is not recorded: with the correct shares the import is repeated.
         assert!(records.iter().all(|record| record.0.lock().unwrap().is_empty() == wrong));

@@ -1,6 +1,9 @@
 //! Bytes between the two parties.
 
 use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::task::Poll;
+
+use crate::line::{Line, now};
 
 /// A connection that can be read and written: a TLS stream, a socket, or the end of a pipe.
 pub trait Transport: Read + Write {}
@@ -8,8 +11,6 @@ pub trait Transport: Read + Write {}
 impl<T: Read + Write> Transport for T {}
 
 const BUFFER: usize = 1 << 16;
-/// Blocks that are turned into bytes together.
-const BLOCKS: usize = 256;
 
 /// A buffered connection that counts what it sends.
 pub struct Channel<R: Read, W: Write> {
@@ -43,21 +44,6 @@ impl<R: Read, W: Write> Channel<R, W> {
         self.sent
     }
 
-    pub(crate) fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.sent += bytes.len() as u64;
-        self.writer.write_all(bytes)
-    }
-
-    pub(crate) fn flush(&mut self) -> io::Result<()> {
-        self.writer.flush()
-    }
-
-    /// Sends and flushes.
-    pub(crate) fn say(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.send(bytes)?;
-        self.flush()
-    }
-
     pub(crate) fn receive(&mut self, bytes: &mut [u8]) -> io::Result<()> {
         self.reader.read_exact(bytes)
     }
@@ -68,26 +54,23 @@ impl<R: Read, W: Write> Channel<R, W> {
         Ok(bytes)
     }
 
-    /// Sends blocks, the lowest byte first.
-    pub(crate) fn send_blocks(&mut self, blocks: &[u128]) -> io::Result<()> {
-        for chunk in blocks.chunks(BLOCKS) {
-            let mut bytes = [0u8; 16 * BLOCKS];
-            for (place, block) in bytes.as_chunks_mut::<16>().0.iter_mut().zip(chunk) {
-                *place = block.to_le_bytes();
-            }
-            self.send(bytes.get(..16 * chunk.len()).unwrap_or(&[]))?;
-        }
-        Ok(())
+    pub(crate) fn receive_blocks(&mut self, blocks: &mut [u128]) -> io::Result<()> {
+        now(Line::receive_blocks(self, blocks))
+    }
+}
+
+/// Blocks until the peer has sent what is asked for.
+impl<R: Read, W: Write> Line for Channel<R, W> {
+    fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.sent += bytes.len() as u64;
+        self.writer.write_all(bytes)
     }
 
-    pub(crate) fn receive_blocks(&mut self, blocks: &mut [u128]) -> io::Result<()> {
-        for chunk in blocks.chunks_mut(BLOCKS) {
-            let mut bytes = [0u8; 16 * BLOCKS];
-            self.receive(bytes.get_mut(..16 * chunk.len()).unwrap_or(&mut []))?;
-            for (block, place) in chunk.iter_mut().zip(bytes.as_chunks::<16>().0) {
-                *block = u128::from_le_bytes(*place);
-            }
-        }
-        Ok(())
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer.flush()
+    }
+
+    fn poll_receive(&mut self, bytes: &mut [u8]) -> Poll<io::Result<()>> {
+        Poll::Ready(self.reader.read_exact(bytes))
     }
 }

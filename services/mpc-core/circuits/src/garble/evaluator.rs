@@ -11,6 +11,7 @@ use super::hash::{Permutation, SessionKey, hash};
 use super::{Channel, Inputs, Outcome, RunError, agreement, session, transfer};
 use crate::circuit::{Gate, Lit, Sink};
 use crate::compile::{Limits, Sizes, compile, inputs};
+use crate::line::Line;
 use crate::program::Program;
 
 const COLOUR: u128 = 1;

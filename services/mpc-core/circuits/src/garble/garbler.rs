@@ -12,6 +12,7 @@ use super::hash::{Permutation, SessionKey, hash};
 use super::{Channel, Inputs, Outcome, RunError, agreement, session, transfer};
 use crate::circuit::{Gate, Lit, Sink};
 use crate::compile::{Limits, Sizes, compile, inputs};
+use crate::line::Line;
 use crate::program::Program;
 
 /// A label's colour is its lowest bit; that of the difference is 1, so the labels of a wire have different colours.

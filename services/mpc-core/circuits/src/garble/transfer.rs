@@ -9,6 +9,7 @@ use primitives::ot::{
 use rand_core::CryptoRng;
 
 use super::{Channel, RunError};
+use crate::line::Line;
 
 const FAILED: RunError = RunError::Peer("failed the check of an oblivious transfer");
 

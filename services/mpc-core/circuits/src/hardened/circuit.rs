@@ -1,7 +1,5 @@
 //! The circuits of derivation. None of them depends on a key, so that all are prepared ahead.
 
-use std::io::{Read, Write};
-
 use rand_core::CryptoRng;
 
 use crate::authenticated::dabits::{Group, Secp256k1};
@@ -9,7 +7,7 @@ use crate::authenticated::{Abort, DaBits, Pair, Prepared};
 use crate::circuit::public::Split;
 use crate::circuit::{Circuit, Recorder};
 use crate::compile::{Limits, compile};
-use crate::garble::Channel;
+use crate::line::Line;
 use crate::program::Program;
 use crate::stack::with_stack;
 
@@ -155,14 +153,14 @@ impl Ready {
     ///
     /// # Errors
     /// As [`Prepared::new`].
-    pub fn new<R: Read, W: Write>(
+    pub async fn new<L: Line>(
         pair: &Pair,
         circuit: &StepCircuit,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Ready, Abort> {
         let (prepared, bits) =
-            Prepared::with_dabits(pair, &circuit.private, circuit.step.dabits(), channel, rng)?;
+            Prepared::with_dabits(pair, &circuit.private, circuit.step.dabits(), channel, rng).await?;
         Ok(Ready { step: circuit.step, prepared, bits })
     }
 

@@ -8,9 +8,10 @@ use rand_core::{Rng, SeedableRng};
 use sha2::{Digest, Sha512};
 
 use super::circuit::{MASK_BITS, SUM_BITS, bytes};
-use super::tests::{child, hex, hmac, parse, percent, root};
+use super::tests::{child, hex, hmac, parse, root};
 use super::vectors::{BIP84, HARDENED, SLIP10, SOLANA, VECTORS, WALLET};
 use super::{Step, StepCircuit, split_seed};
+use crate::authenticated::wire::percent;
 
 /// Bits of bytes, the lowest first.
 fn bits(bytes: &[u8]) -> impl Iterator<Item = bool> {

@@ -1,7 +1,5 @@
 //! Keys of BIP-32 that two parties share, and their children.
 
-use std::io::{Read, Write};
-
 use hmac::{Hmac, KeyInit, Mac};
 use primitives::Secret;
 use primitives::secp256k1::{
@@ -15,7 +13,7 @@ use super::opened::Opened;
 use crate::authenticated::dabits::{Group, Secp256k1};
 use crate::authenticated::digest::{same, tagged};
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// The highest bit of a child's number, which says that it is hardened.
 const HARDENED: u32 = 1 << 31;
@@ -143,13 +141,13 @@ impl Node {
     /// # Errors
     /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates:
     /// see [`Abort`].
-    pub fn hardened<R: Read, W: Write>(
+    pub async fn hardened<L: Line>(
         &self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
         index: u32,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<Option<Node>, Abort> {
         let (prepared, mut masks) = ready.open(pair, circuit, |step| step == Step::Child)?;
         if index >= HARDENED {
@@ -167,42 +165,35 @@ impl Node {
         let purpose =
             tagged("coterie/hardened-child/1", &[&session, &first, &second, &chain, &index.to_be_bytes()]);
         // Parties that mean different keys or children find out before the first check, which would exclude the peer.
-        pair.guard(|| agree(pair.role(), &purpose, channel))?;
+        pair.guard(async { agree(pair.role(), &purpose, channel).await }).await?;
         // [Hardened 3] Both shares are those of their points.
         let share = Zeroizing::new(
             decode_scalar(self.share.expose()).ok_or(Abort::Caller("this party's share is damaged"))?,
         );
-        let bound = masks.take(Secp256k1::SHARE_BITS).bind_share::<Secp256k1, _, _>(
-            pair,
-            &prepared,
-            &share,
-            &self.their_point,
-            channel,
-        )?;
+        let bound = masks
+            .take(Secp256k1::SHARE_BITS)
+            .bind_share::<Secp256k1, _>(pair, &prepared, &share, &self.their_point, channel)
+            .await?;
         let [first, second] = bound.corrections;
         let correction = Secp256k1::bytes(&(first + second));
         // [Hardened 4] I, its left half under both masks.
         let input = FixedInput::joined(&[&bound.input, masks.input()]);
         let public = circuit.public_wires(&[&correction, &chain, &(index | HARDENED).to_le_bytes()]);
         let entry = Entry::Fixed { input: &input, public: &public, purpose };
-        let (results, _) = evaluate_keeping(pair, prepared, entry, 0, channel)?;
+        let (results, _) = evaluate_keeping(pair, prepared, entry, 0, channel).await?;
         let Some(Halves { masked, chain }) = Halves::of(&results)? else { return Ok(None) };
         // [Hardened 5, 6] The shares of both move by those of the left half.
-        let left = Opened::<Secp256k1>::new(pair, session, &masks, masked, channel)?;
+        let left = Opened::<Secp256k1>::new(pair, session, &masks, masked, channel).await?;
         let share = Zeroizing::new(*share + *left.share);
         Ok(Node::sum(chain, &share, self.point + left.point, self.their_point + left.their_point))
     }
 }
 
 /// The garbler says what is to be done, and the evaluator goes on if it is the same.
-pub(super) fn agree<R: Read, W: Write>(
-    role: Role,
-    purpose: &[u8; 32],
-    channel: &mut Channel<R, W>,
-) -> Result<(), Abort> {
+pub(super) async fn agree<L: Line>(role: Role, purpose: &[u8; 32], channel: &mut L) -> Result<(), Abort> {
     match role {
         Role::Garbler => Ok(channel.send(purpose)?),
-        Role::Evaluator if same(purpose, &channel.block()?) => Ok(()),
+        Role::Evaluator if same(purpose, &channel.block().await?) => Ok(()),
         Role::Evaluator => Err(Abort::Disagreement),
     }
 }

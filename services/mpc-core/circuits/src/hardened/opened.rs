@@ -1,14 +1,12 @@
 //! A secret number that left a circuit under the masks of both parties.
 
-use std::io::{Read, Write};
-
 use zeroize::Zeroizing;
 
 use super::circuit::MASK_BITS;
 use crate::authenticated::bits::Link;
 use crate::authenticated::dabits::Group;
 use crate::authenticated::{Abort, DaBits, Pair, Role};
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// Steps of an opening are numbered from here, beyond those of the evaluation.
 const OPENING: u64 = 1 << 34;
@@ -23,14 +21,14 @@ pub(super) struct Opened<G: Group> {
 impl<G: Group> Opened<G> {
     /// [Hardened 5] The garbler's share is the masked number less its mask, and the evaluator's is less its own mask.
     /// Each sends its point with the MAC of its mask, the garbler first.
-    pub(super) fn new<R: Read, W: Write>(
+    pub(super) async fn new<L: Line>(
         pair: &Pair,
         session: [u8; 32],
         masks: &DaBits,
         masked: &[bool],
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<Opened<G>, Abort> {
-        pair.guard(|| {
+        pair.guard(async {
             let link = Link::resume(pair, session, OPENING, channel);
             let masked = G::number(masked.iter().map(|bit| G::Scalar::from(u64::from(*bit))));
             let mask = masks.number::<G>(0..MASK_BITS)?;
@@ -44,8 +42,8 @@ impl<G: Group> Opened<G> {
                 link.go_on()?;
                 link.channel.say(&own)?;
             }
-            link.channel.receive(theirs.as_mut())?;
-            link.channel.receive(tag.as_mut())?;
+            link.channel.receive(theirs.as_mut()).await?;
+            link.channel.receive(tag.as_mut()).await?;
             let their_point = G::decode(&theirs)?;
             mask.check(&(G::mul_base(&known(!garbles)) - their_point), &tag)?;
             if !garbles {
@@ -54,5 +52,6 @@ impl<G: Group> Opened<G> {
             }
             Ok(Opened { share, point, their_point })
         })
+        .await
     }
 }

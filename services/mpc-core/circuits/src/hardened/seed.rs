@@ -1,7 +1,6 @@
 //! Seeds of wallets: split where their owner is, taken over by a pair of parties, and the roots that they have.
 
 use std::collections::BTreeMap;
-use std::io::{Read, Write};
 
 use hmac::{Hmac, KeyInit, Mac};
 use primitives::Secret;
@@ -17,7 +16,7 @@ use super::slip10::Slip10Node;
 use crate::authenticated::dabits::Secp256k1;
 use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// One party's part of a seed: for each other party a share that gives the seed by exclusive or with that party's. It
 /// is for nobody else, and lives sealed for its party until it arrives.
@@ -82,12 +81,12 @@ impl SeedShare {
     ///
     /// # Errors
     /// A set-up in the other role, a broken connection, or a peer that deviates.
-    pub fn join<R: Read, W: Write>(
+    pub async fn join<L: Line>(
         &self,
         pair: &Pair,
         peer: u16,
-        channel: &mut Channel<R, W>,
-        rng: &mut dyn CryptoRng,
+        channel: &mut L,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<UnconfirmedSeed, Abort> {
         let role = if self.number < peer { Role::Garbler } else { Role::Evaluator };
         let Some(share) = self.shares.get(&peer).filter(|_| role == pair.role()) else {
@@ -98,7 +97,7 @@ impl SeedShare {
         let mut bits = Secret::new(Vec::with_capacity(8 * share.expose().len()));
         bits.expose_mut().extend(share.expose().iter().flat_map(|byte| (0..8).map(move |i| byte >> i & 1)));
         let purpose = tagged("coterie/hardened-seed/1", &[&self.root.public_key, &self.root.chain_code]);
-        let seed = FixedInput::new(pair, &purpose, &bits, channel, rng)?;
+        let seed = FixedInput::new(pair, &purpose, &bits, channel, rng).await?;
         Ok(UnconfirmedSeed(PairSeed { root: self.root, bytes: share.expose().len(), seed }))
     }
 }
@@ -121,14 +120,14 @@ impl UnconfirmedSeed {
     ///
     /// # Errors
     /// As [`PairSeed::root`].
-    pub fn confirm<R: Read, W: Write>(
+    pub async fn confirm<L: Line>(
         self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<(PairSeed, Node), Abort> {
-        let root = self.0.root(pair, circuit, ready, channel)?;
+        let root = self.0.root(pair, circuit, ready, channel).await?;
         Ok((self.0, root))
     }
 }
@@ -149,43 +148,43 @@ impl PairSeed {
     /// # Errors
     /// Something prepared for another step or a seed of another length, a broken connection, another root than the
     /// owner's, or a peer that deviates: see [`Abort`].
-    pub fn root<R: Read, W: Write>(
+    pub async fn root<L: Line>(
         &self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<Node, Abort> {
         let (prepared, masks) = ready.open(pair, circuit, |step| step == Step::Master(self.bytes))?;
         let session = prepared.session();
         let input = FixedInput::joined(&[&self.seed, masks.input()]);
         let purpose = self.purpose("coterie/hardened-root/1");
         let entry = Entry::Fixed { input: &input, public: &circuit.public_wires(&[]), purpose };
-        let (results, _) = evaluate_keeping(pair, prepared, entry, 0, channel)?;
+        let (results, _) = evaluate_keeping(pair, prepared, entry, 0, channel).await?;
         // The owner's seed has a root, so that this one is another seed.
         let Some(Halves { masked, chain }) = Halves::of(&results)? else {
-            return pair.guard(|| Err(Abort::Import));
+            return pair.guard(async { Err(Abort::Import) }).await;
         };
-        let key = Opened::<Secp256k1>::new(pair, session, &masks, masked, channel)?;
+        let key = Opened::<Secp256k1>::new(pair, session, &masks, masked, channel).await?;
         let node = Node::sum(chain, &key.share, key.point, key.their_point);
-        pair.guard(|| node.filter(|node| *node.public() == self.root).ok_or(Abort::Import))
+        pair.guard(async { node.filter(|node| *node.public() == self.root).ok_or(Abort::Import) }).await
     }
 
     /// [Hardened 10] The root of SLIP-10 for Ed25519. Its key stays shared.
     ///
     /// # Errors
     /// As [`PairSeed::root`].
-    pub fn slip10<R: Read, W: Write>(
+    pub async fn slip10<L: Line>(
         &self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<Slip10Node, Abort> {
         let (prepared, _) = ready.open(pair, circuit, |step| step == Step::Slip10Master(self.bytes))?;
         let purpose = self.purpose("coterie/slip10-root/1");
         let entry = Entry::Fixed { input: &self.seed, public: &circuit.public_wires(&[]), purpose };
-        let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;
+        let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel).await?;
         Ok(Slip10Node { key, chain_code: bytes(&chain)? })
     }
 }

@@ -1,14 +1,12 @@
 //! SLIP-10 for Ed25519: all levels are hardened, and a private key is not a scalar but what RFC 8032 calls a seed.
 
-use std::io::{Read, Write};
-
 use super::circuit::{Ready, SUM_BITS, Step, StepCircuit, bytes};
 use super::opened::Opened;
 use crate::authenticated::dabits::Ed25519;
 use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, evaluate_keeping};
 use crate::ed25519::PairKey;
-use crate::garble::Channel;
+use crate::line::Line;
 
 /// The highest bit of a child's number, which SLIP-10 sets for every child.
 const HARDENED: u32 = 1 << 31;
@@ -32,13 +30,13 @@ impl Slip10Node {
     /// # Errors
     /// A number that is too large, something prepared for another step, a broken connection, or a peer that deviates:
     /// see [`Abort`].
-    pub fn child<R: Read, W: Write>(
+    pub async fn child<L: Line>(
         &self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
         index: u32,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<Slip10Node, Abort> {
         let (prepared, _) = ready.open(pair, circuit, |step| step == Step::Slip10Child)?;
         if index >= HARDENED {
@@ -47,7 +45,7 @@ impl Slip10Node {
         let public = circuit.public_wires(&[&self.chain_code, &(index | HARDENED).to_le_bytes()]);
         let purpose = tagged("coterie/slip10-child/1", &[&self.chain_code, &index.to_be_bytes()]);
         let entry = Entry::Fixed { input: &self.key, public: &public, purpose };
-        let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;
+        let (chain, key) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel).await?;
         Ok(Slip10Node { key, chain_code: bytes(&chain)? })
     }
 
@@ -56,23 +54,24 @@ impl Slip10Node {
     ///
     /// # Errors
     /// As [`Slip10Node::child`].
-    pub fn key<R: Read, W: Write>(
+    pub async fn key<L: Line>(
         &self,
         pair: &Pair,
         circuit: &StepCircuit,
         ready: Ready,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<PairKey, Abort> {
         let (prepared, masks) = ready.open(pair, circuit, |step| step == Step::Slip10Key)?;
         let session = prepared.session();
         let input = FixedInput::joined(&[&self.key, masks.input()]);
         let purpose = tagged("coterie/slip10-key/1", &[&self.chain_code]);
         let entry = Entry::Fixed { input: &input, public: &circuit.public_wires(&[]), purpose };
-        let (masked, prefix) = evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel)?;
+        let (masked, prefix) =
+            evaluate_keeping(pair, prepared, entry, circuit.step().kept(), channel).await?;
         if masked.len() != SUM_BITS {
             return Err(Abort::Caller("the circuit has results of another length"));
         }
-        let scalar = Opened::<Ed25519>::new(pair, session, &masks, &masked, channel)?;
+        let scalar = Opened::<Ed25519>::new(pair, session, &masks, &masked, channel).await?;
         Ok(PairKey::new(&scalar.share, scalar.point, scalar.their_point, prefix))
     }
 }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256, Sha512};
 
 use super::vectors::{BIP84, HARDENED, SOLANA, VECTORS, WALLET};
 use super::{KeyShares, Node, PairSeed, PublicNode, Ready, Step, StepCircuit, split_seed};
-use crate::authenticated::wire::{End, both, honest, seeded, set_up};
+use crate::authenticated::wire::{End, both, honest, percent, seeded, set_up};
 use crate::authenticated::{Abort, Pair, Role};
 use crate::ed25519::{self, NonceCircuit, NonceRecord, PairKey};
 
@@ -104,9 +104,13 @@ impl Couple {
         let rng = &mut ChaCha20Rng::seed_from_u64(3);
         let shares = split_seed(&Secret::new(seed.to_vec()), 3, rng).unwrap();
         let pairs = set_up(u64::from(numbers[0]));
-        let joined = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let joined = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
             let share = &shares[usize::from(numbers[index]) - 1];
-            share.join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index)).unwrap().unchecked()
+            share
+                .join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index))
+                .await
+                .unwrap()
+                .unchecked()
         });
         Couple { pairs, seeds: joined.results }
     }
@@ -115,12 +119,12 @@ impl Couple {
     fn both<T: Send>(
         &self,
         circuit: &StepCircuit,
-        step: impl Fn(usize, &Pair, Ready, &mut End<'_>) -> Result<T, Abort> + Sync,
+        step: impl AsyncFn(usize, &Pair, Ready, &mut End<'_>) -> Result<T, Abort> + Sync,
     ) -> [T; 2] {
-        both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
             let pair = &self.pairs[index];
-            let ready = Ready::new(pair, circuit, channel, &mut seeded(2, index)).unwrap();
-            step(index, pair, ready, channel).unwrap()
+            let ready = Ready::new(pair, circuit, channel, &mut seeded(2, index)).await.unwrap();
+            step(index, pair, ready, channel).await.unwrap()
         })
         .results
     }
@@ -128,19 +132,20 @@ impl Couple {
     /// The key that signs for a path of SLIP-10.
     fn slip10(&self, path: &[u32]) -> [PairKey; 2] {
         let circuit = StepCircuit::new(Step::Slip10Master(self.seeds[0].bytes())).unwrap();
-        let mut nodes = self.both(&circuit, |index, pair, ready, channel| {
-            self.seeds[index].slip10(pair, &circuit, ready, channel)
+        let mut nodes = self.both(&circuit, async |index, pair, ready, channel| {
+            self.seeds[index].slip10(pair, &circuit, ready, channel).await
         });
         let circuit = StepCircuit::new(Step::Slip10Child).unwrap();
         for number in path {
-            nodes = self.both(&circuit, |index, pair, ready, channel| {
-                nodes[index].child(pair, &circuit, ready, *number, channel)
+            nodes = self.both(&circuit, async |index, pair, ready, channel| {
+                nodes[index].child(pair, &circuit, ready, *number, channel).await
             });
         }
         assert_eq!(nodes[0].chain_code(), nodes[1].chain_code());
         let circuit = StepCircuit::new(Step::Slip10Key).unwrap();
-        let keys = self
-            .both(&circuit, |index, pair, ready, channel| nodes[index].key(pair, &circuit, ready, channel));
+        let keys = self.both(&circuit, async |index, pair, ready, channel| {
+            nodes[index].key(pair, &circuit, ready, channel).await
+        });
         assert_eq!(keys[0].public_key(), keys[1].public_key());
         assert_eq!(keys[0].points()[0], keys[1].points()[1]);
         keys
@@ -149,8 +154,8 @@ impl Couple {
     /// The node of BIP-32 for a path.
     fn bip32(&self, path: &[u32]) -> PublicNode {
         let circuit = StepCircuit::new(Step::Master(self.seeds[0].bytes())).unwrap();
-        let mut nodes = self.both(&circuit, |index, pair, ready, channel| {
-            self.seeds[index].root(pair, &circuit, ready, channel)
+        let mut nodes = self.both(&circuit, async |index, pair, ready, channel| {
+            self.seeds[index].root(pair, &circuit, ready, channel).await
         });
         let circuit = StepCircuit::new(Step::Child).unwrap();
         for number in path {
@@ -158,8 +163,8 @@ impl Couple {
                 None => [Role::Garbler, Role::Evaluator]
                     .map(|role| nodes[role as usize].normal(role, *number).unwrap()),
                 Some(number) => self
-                    .both(&circuit, |index, pair, ready, channel| {
-                        nodes[index].hardened(pair, &circuit, ready, number, channel)
+                    .both(&circuit, async |index, pair, ready, channel| {
+                        nodes[index].hardened(pair, &circuit, ready, number, channel).await
                     })
                     .map(Option::unwrap),
             };
@@ -167,11 +172,6 @@ impl Couple {
         join(&nodes);
         *nodes[0].public()
     }
-}
-
-/// How much of what takes long is run: all of it only by whoever asks for it.
-pub(super) fn percent() -> usize {
-    std::env::var("COTERIE_RUNS_PERCENT").ok().and_then(|n| n.parse().ok()).unwrap_or(1)
 }
 
 /// The first level of vector 4, and all of the ways where all runs are made. `clear.rs` walks all of them through the
@@ -227,10 +227,10 @@ fn a_key_of_slip10_signs_as_the_whole_private_key_does() {
     );
     assert_eq!(*keys[0].public_key(), key.verifying_key().to_bytes());
     let circuit = NonceCircuit::new(1).unwrap();
-    let signatures = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    let signatures = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         let pair = &couple.pairs[index];
-        let ready = ed25519::Ready::new(pair, &circuit, channel, &mut seeded(4, index)).unwrap();
-        keys[index].sign(pair, &circuit, ready, b"message", &mut Fresh, channel).unwrap()
+        let ready = ed25519::Ready::new(pair, &circuit, channel, &mut seeded(4, index)).await.unwrap();
+        keys[index].sign(pair, &circuit, ready, b"message", &mut Fresh, channel).await.unwrap()
     });
     assert_eq!(signatures.results, [key.sign(b"message").to_bytes(); 2]);
 }

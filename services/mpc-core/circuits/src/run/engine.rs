@@ -6,6 +6,7 @@ use circuits::authenticated::{self, Entry, MAX_ANDS, Pair, Prepared, Role, expec
 use circuits::circuit::{Gate, Lit, Recorder, Sink};
 use circuits::compile::{Interface, Limits, Sizes, compile};
 use circuits::garble::{Channel, Inputs, evaluate, garble};
+use circuits::line::now;
 use circuits::program::Program;
 use getrandom::SysRng;
 use primitives::Secret;
@@ -73,12 +74,11 @@ impl Task<'_> {
         expected(expected_bytes(ands));
         let input = Secret::new(std::mem::take(&mut *bits));
         let rng = &mut UnwrapErr(SysRng);
-        let pair = Pair::set_up(self.role, &self.binding, channel, rng)?;
-        let prepared = Prepared::new(&pair, &circuit, channel, rng)?;
-        let outputs = match self.role {
-            Role::Garbler => authenticated::garble(&pair, prepared, Entry::Free(&input), channel),
-            Role::Evaluator => authenticated::evaluate(&pair, prepared, Entry::Free(&input), channel),
-        }?;
+        let outputs = now(async {
+            let pair = Pair::set_up(self.role, &self.binding, channel, rng).await?;
+            let prepared = Prepared::new(&pair, &circuit, channel, rng).await?;
+            authenticated::evaluate(&pair, prepared, Entry::Free(&input), channel).await
+        })?;
         Ok((outputs, interface))
     }
 }

@@ -1,8 +1,6 @@
 //! How a prover commits to its bits, and how a verifier finds out whether they are bits, and the same in all columns
 //! and in both readings.
 
-use std::io::{Read, Write};
-
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use curve25519_dalek::scalar::Scalar;
@@ -16,6 +14,7 @@ use super::super::bits::{Link, Share, mask};
 use super::super::digest::{same, tagged};
 use super::super::pair::Role;
 use super::group::{Ed25519, Group, scalar};
+use crate::line::Line;
 
 /// Bits of Γ, and columns.
 pub(super) const COLUMNS: usize = 128;
@@ -198,8 +197,8 @@ pub(super) struct Prover {
 
 impl Prover {
     /// [Garbling 14] Sends the difference of both pads of each column, less the bits.
-    pub(super) fn correct<R: Read, W: Write>(
-        link: &mut Link<'_, R, W>,
+    pub(super) fn correct<L: Line>(
+        link: &mut Link<'_, L>,
         step: &[u8; 32],
         bits: &[Share],
         choices: &[Share],
@@ -276,8 +275,8 @@ pub(super) struct Verifier {
 
 impl Verifier {
     /// [Garbling 14] Receives the corrections.
-    pub(super) fn receive<R: Read, W: Write>(
-        link: &mut Link<'_, R, W>,
+    pub(super) async fn receive<L: Line>(
+        link: &mut Link<'_, L>,
         bits: &[Share],
         choices: &[Share],
     ) -> Result<Verifier, Abort> {
@@ -290,12 +289,12 @@ impl Verifier {
         for (choice, tweak) in choices.iter().zip(tweaks(prover)) {
             let [seed] = link.key.tweaked([(choice.mac, tweak)]);
             let (mut pads, mut hiding) = column_pads(seed, bits.len());
-            link.channel.receive_blocks(&mut corrections)?;
+            link.channel.receive_blocks(&mut corrections).await?;
             for (pad, correction) in pads.iter_mut().zip(&corrections) {
                 *pad = pad.wrapping_add(correction & mask(choice.bit));
             }
             for pad in hiding.iter_mut() {
-                *pad += scalar(&link.channel.block()?)? * Scalar::from(choice.bit);
+                *pad += scalar(&link.channel.block().await?)? * Scalar::from(choice.bit);
             }
             columns.bits.extend_from_slice(&pads);
             columns.hiding.push(*hiding);
@@ -380,6 +379,7 @@ mod tests {
     use super::super::super::garbler::TABLES;
     use super::super::super::wire::{both, honest, seeded, set_up};
     use super::*;
+    use crate::line::now;
 
     #[test]
     fn weights_follow_the_verifiers_word_and_no_two_are_the_same() {
@@ -415,13 +415,13 @@ mod tests {
     #[test]
     fn what_hides_the_sums_is_drawn_for_each_prover() {
         let pairs = set_up(1);
-        let [hiding, _] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+        let [hiding, _] = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
             let mut link = Link::resume(&pairs[index], [1; 32], 0, channel);
-            let shares = link.random_shares(PARITIES + COLUMNS, &mut seeded(1, index)).unwrap();
+            let shares = link.random_shares(PARITIES + COLUMNS, &mut seeded(1, index)).await.unwrap();
             let (bits, choices) = shares.split_at(PARITIES);
             [1, 2].map(|step| {
                 if index == 1 {
-                    Verifier::receive(&mut link, bits, choices).unwrap();
+                    now(Verifier::receive(&mut link, bits, choices)).unwrap();
                     return [Scalar::ZERO; 2];
                 }
                 let rng = &mut seeded(1, index);

@@ -13,8 +13,6 @@ mod group;
 #[cfg(test)]
 mod tests;
 
-use std::io::{Read, Write};
-
 use primitives::hedge::HedgedRng;
 use rand_core::{CryptoRng, Rng};
 use zeroize::Zeroizing;
@@ -24,7 +22,7 @@ use super::bits::Link;
 use super::inputs::{FixedInput, take};
 use super::pair::{Pair, Role};
 use super::prepared::Prepared;
-use crate::garble::Channel;
+use crate::line::Line;
 use check::{COLUMNS, Challenge, PARITIES, Prover, Verifier};
 pub(crate) use group::{Ed25519, Group, Secp256k1, point, scalar};
 
@@ -102,12 +100,12 @@ impl DaBits {
     }
 
     /// [Garbling 14 to 17] Makes this many of each party.
-    pub(super) fn random<R: Read, W: Write>(
-        link: &mut Link<'_, R, W>,
+    pub(super) async fn random<L: Line>(
+        link: &mut Link<'_, L>,
         count: usize,
-        rng: &mut dyn CryptoRng,
+        rng: &mut (dyn CryptoRng + Send),
     ) -> Result<DaBits, Abort> {
-        let shares = link.random_shares(count + PARITIES + COLUMNS, rng)?;
+        let shares = link.random_shares(count + PARITIES + COLUMNS, rng).await?;
         let (bits, choices) = shares.split_at(count + PARITIES);
         let steps = [Role::Garbler, Role::Evaluator].map(|prover| link.step("coterie/dabits/1", prover));
         let [own, theirs] = match link.role() {
@@ -121,25 +119,25 @@ impl DaBits {
             Role::Garbler => {
                 let prover = Prover::correct(link, &own, bits, choices, rng)?;
                 link.channel.flush()?;
-                let challenge = link.channel.block()?;
-                let verifier = Verifier::receive(link, bits, choices)?;
+                let challenge = link.channel.block().await?;
+                let verifier = Verifier::receive(link, bits, choices).await?;
                 let answer = prover.answer(bits, &Challenge::new(&own, &challenge, count));
                 link.channel.send(&answer)?;
                 link.channel.say(&word)?;
                 (prover, verifier)
             }
             Role::Evaluator => {
-                let verifier = Verifier::receive(link, bits, choices)?;
+                let verifier = Verifier::receive(link, bits, choices).await?;
                 link.channel.send(&word)?;
                 (Prover::correct(link, &own, bits, choices, rng)?, verifier)
             }
         };
         link.channel.flush()?;
-        let answer = link.channel.block()?;
+        let answer = link.channel.block().await?;
         verifier.check(bits, *link.delta, &Challenge::new(&theirs, &word, count), &answer)?;
         link.go_on()?;
         if link.role() == Role::Evaluator {
-            let challenge = link.channel.block()?;
+            let challenge = link.channel.block().await?;
             link.channel.say(&prover.answer(bits, &Challenge::new(&own, &challenge, count)))?;
         }
         Ok(DaBits {
@@ -167,40 +165,44 @@ impl DaBits {
     ///
     /// # Errors
     /// A broken connection, or a peer whose share is not that of its point.
-    pub(crate) fn bind_share<G: Group, R: Read, W: Write>(
+    pub(crate) async fn bind_share<G: Group, L: Line>(
         self,
         pair: &Pair,
         prepared: &Prepared,
         share: &G::Scalar,
         their_point: &G::Point,
-        channel: &mut Channel<R, W>,
+        channel: &mut L,
     ) -> Result<BoundShare<G>, Abort> {
         if self.tags.len() != G::SHARE_BITS {
             return Err(Abort::Caller("a share is bound to as many daBits as the order has bits"));
         }
-        pair.guard(|| {
+        pair.guard(async {
             prepared.belongs(pair)?;
             pair.owns(self.input.identity)?;
-            let link = Link::resume(pair, prepared.session(), BINDING, channel);
+            let mut link = Link::resume(pair, prepared.session(), BINDING, channel);
             let number = self.number::<G>(0..G::SHARE_BITS)?;
             let own = *share - *number.value;
-            let mut exchange = |speaks: bool| -> Result<G::Scalar, Abort> {
-                if speaks {
-                    link.go_on()?;
-                    link.channel.send(&G::bytes(&own))?;
-                    link.channel.say(number.tag().as_ref())?;
-                    return Ok(own);
-                }
-                let theirs = G::scalar(&link.channel.block()?)?;
-                let mut tag = number.tag();
-                link.channel.receive(tag.as_mut())?;
-                number.check(&(*their_point - G::mul_base(&theirs)), &tag)?;
-                Ok(theirs)
-            };
+            // The garbler speaks first.
             let garbles = pair.role() == Role::Garbler;
-            let corrections = [exchange(garbles)?, exchange(!garbles)?];
+            let say = |link: &mut Link<'_, L>| -> Result<(), Abort> {
+                link.go_on()?;
+                link.channel.send(&G::bytes(&own))?;
+                Ok(link.channel.say(number.tag().as_ref())?)
+            };
+            if garbles {
+                say(&mut link)?;
+            }
+            let theirs = G::scalar(&link.channel.block().await?)?;
+            let mut tag = number.tag();
+            link.channel.receive(tag.as_mut()).await?;
+            number.check(&(*their_point - G::mul_base(&theirs)), &tag)?;
+            if !garbles {
+                say(&mut link)?;
+            }
+            let corrections = if garbles { [own, theirs] } else { [theirs, own] };
             Ok(BoundShare { input: self.input, corrections })
         })
+        .await
     }
 }
 

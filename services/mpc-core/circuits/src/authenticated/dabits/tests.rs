@@ -5,7 +5,7 @@ use curve25519_dalek::edwards::EdwardsPoint;
 use curve25519_dalek::scalar::Scalar;
 
 use super::super::wire::{Edit, End, both, cut, flip, honest, seeded, set_up};
-use super::super::{Entry, evaluate, garble};
+use super::super::{Entry, evaluate};
 use super::*;
 use crate::build::Builder;
 use crate::circuit::{Circuit, Lit, Recorder};
@@ -17,9 +17,12 @@ const CORRECTIONS: [usize; 2] = [2, 2];
 const COLUMN: usize = 16 * (COUNT + PARITIES) + 64;
 
 fn run(pairs: &[Pair; 2], edits: [Edit; 2]) -> [Result<DaBits, Abort>; 2] {
-    both(edits, [&pairs[0], &pairs[1]], |index, pair, channel| {
+    both(edits, [&pairs[0], &pairs[1]], async |index, pair, channel| {
         let rng = &mut seeded(1, index);
-        pair.guard(|| DaBits::random(&mut Link::begin(pair, [9; 32], channel, rng)?, COUNT, rng))
+        pair.guard(async {
+            DaBits::random(&mut Link::begin(pair, [9; 32], channel, rng).await?, COUNT, rng).await
+        })
+        .await
     })
     .results
 }
@@ -163,14 +166,14 @@ struct Cheat {
 /// A garbler that commits to another number in one row, in all columns alike, and answers as suits it best.
 fn cheat(cheat: Option<Cheat>) -> Result<(), Abort> {
     let pairs = set_up(6);
-    let [_, evaluator] = both([honest(), honest()], [&pairs[0], &pairs[1]], |index, pair, channel| {
+    let [_, evaluator] = both([honest(), honest()], [&pairs[0], &pairs[1]], async |index, pair, channel| {
         let rng = &mut seeded(1, index);
-        let link = &mut Link::begin(pair, [9; 32], channel, rng)?;
-        let shares = link.random_shares(COUNT + PARITIES + COLUMNS, rng)?;
+        let link = &mut Link::begin(pair, [9; 32], channel, rng).await?;
+        let shares = link.random_shares(COUNT + PARITIES + COLUMNS, rng).await?;
         let (bits, choices) = shares.split_at(COUNT + PARITIES);
         let step = link.step("coterie/dabits/1", Role::Garbler);
         if index == 1 {
-            let verifier = Verifier::receive(link, bits, choices)?;
+            let verifier = Verifier::receive(link, bits, choices).await?;
             link.channel.say(&[3; 32])?;
             let answer = link.channel.block()?;
             return verifier.check(bits, *link.delta, &Challenge::new(&step, &[3; 32], COUNT), &answer);
@@ -289,12 +292,14 @@ fn enter(
     let circuit = sum_circuit();
     let shares = [[3; 64], [250; 64]].map(|bytes| Scalar::from_bytes_mod_order_wide(&bytes));
     let points = shares.map(|share| EdwardsPoint::mul_base(&share));
-    let made = both([honest(), honest()], [&pairs[0], &pairs[1]], |index, pair, channel: &mut End<'_>| {
-        Prepared::with_dabits(pair, &circuit, SHARE_BITS, channel, &mut seeded(1, index)).unwrap()
-    })
-    .results;
-    let bound = both(edits, made, |index, (prepared, bits), channel: &mut End<'_>| {
+    let made =
+        both([honest(), honest()], [&pairs[0], &pairs[1]], async |index, pair, channel: &mut End<'_>| {
+            Prepared::with_dabits(pair, &circuit, SHARE_BITS, channel, &mut seeded(1, index)).await.unwrap()
+        })
+        .results;
+    let bound = both(edits, made, async |index, (prepared, bits), channel: &mut End<'_>| {
         bits.bind_share(&pairs[index], &prepared, &shares[index], &points[1 - index], channel)
+            .await
             .map(|bound| (prepared, bound))
     })
     .results;
@@ -307,7 +312,7 @@ fn enter(
     };
     let sum = (shares[0] + shares[1]).to_bytes();
     let expected = (0..253).map(|i| sum[i / 8] >> (i % 8) & 1 == 1).collect();
-    let results = both(online, bound, |index, (prepared, mut bound), channel: &mut End<'_>| {
+    let results = both(online, bound, async |index, (prepared, mut bound), channel: &mut End<'_>| {
         if index == 0 {
             alter(&mut bound);
         }
@@ -318,8 +323,7 @@ fn enter(
             .flat_map(|b| (0..8).map(move |i| b >> i & 1))
             .collect();
         let entry = Entry::Fixed { input: &bound.input, public: &public, purpose: [1; 32] };
-        let run = if index == 0 { garble } else { evaluate };
-        run(&pairs[index], prepared, entry, channel)
+        evaluate(&pairs[index], prepared, entry, channel).await
     })
     .results;
     (results, expected)

@@ -71,8 +71,8 @@ impl Couple {
     }
 
     fn ready(&self, seed: u64) -> [Ready; 2] {
-        both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-            Ready::new(&self.pairs[index], self.circuit, channel, &mut seeded(seed, index)).unwrap()
+        both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            Ready::new(&self.pairs[index], self.circuit, channel, &mut seeded(seed, index)).await.unwrap()
         })
         .results
     }
@@ -80,8 +80,8 @@ impl Couple {
     /// Derives online with changed messages.
     fn derive_prepared(&self, ready: [Ready; 2], numbers: [u32; 2], edits: [Edit; 2]) -> Derived {
         let [first, second] = ready;
-        both(edits, [(first, numbers[0]), (second, numbers[1])], |index, (ready, number), channel| {
-            self.nodes[index].hardened(&self.pairs[index], self.circuit, ready, number, channel)
+        both(edits, [(first, numbers[0]), (second, numbers[1])], async |index, (ready, number), channel| {
+            self.nodes[index].hardened(&self.pairs[index], self.circuit, ready, number, channel).await
         })
     }
 
@@ -239,8 +239,10 @@ fn another_point_has_no_mac() {
             assert!(matches!(ran.results[1 - corrupt], Err(Abort::Point)), "{number} {corrupt}");
             assert!(couple.pairs[1 - corrupt].ended());
             // The set-up is gone for good.
-            let again = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-                Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(3, index)).map(|_| ())
+            let again = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+                Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(3, index))
+                    .await
+                    .map(|_| ())
             });
             assert!(matches!(again.results[1 - corrupt], Err(Abort::Caller(_))));
         }
@@ -252,8 +254,8 @@ fn another_point_has_no_mac() {
 fn a_wrong_dabit_ends_the_preparation() {
     let prepare = |edits: [Edit; 2]| {
         let couple = Couple::new(&CHAIN, 24);
-        let ran = both(edits, [0, 1], |index, _: usize, channel| {
-            Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(1, index)).map(|_| ())
+        let ran = both(edits, [0, 1], async |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(1, index)).await.map(|_| ())
         });
         (ran, couple)
     };
@@ -276,8 +278,8 @@ fn a_check_that_fails_in_another_run_stops_the_derivation() {
         let couple = &couple;
         let run = scope.spawn(|| couple.derive(1, [held, honest()]));
         reached.recv().unwrap();
-        let other = both([flip(1, 0, 1), honest()], [0, 1], |index, _: usize, channel| {
-            Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(2, index)).map(|_| ())
+        let other = both([flip(1, 0, 1), honest()], [0, 1], async |index, _: usize, channel| {
+            Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(2, index)).await.map(|_| ())
         });
         assert!(matches!(other.results[1], Err(Abort::Transfer)));
         go_on.send(()).unwrap();

@@ -4,9 +4,8 @@
 mod child;
 mod seed;
 
-use super::tests::percent;
 use crate::authenticated::Abort;
-use crate::authenticated::wire::{Edit, flip, honest};
+use crate::authenticated::wire::{Edit, flip, honest, percent};
 
 /// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is
 /// found.

@@ -11,6 +11,7 @@ use super::super::{PairSeed, PublicNode, Ready, SeedShare, Step, StepCircuit, Un
 use super::{Row, check, labels, row};
 use crate::authenticated::wire::{Edit, End, Ran, both, cut, flip, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
+use crate::line::now;
 
 /// Bytes of the seed.
 const BYTES: usize = 16;
@@ -148,29 +149,29 @@ fn joined(
     numbers: [u16; 2],
     edits: [Edit; 2],
 ) -> Ran<Result<UnconfirmedSeed, Abort>> {
-    both(edits, [0, 1], |index, _: usize, channel| {
+    both(edits, [0, 1], async |index, _: usize, channel| {
         let share = &shares[usize::from(numbers[index]) - 1];
-        share.join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index))
+        share.join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index)).await
     })
 }
 
 /// One side's material for all steps.
 fn ready(pair: &Pair, circuits: &[StepCircuit; 4], index: usize, channel: &mut End<'_>) -> [Ready; 4] {
-    from_fn(|step| Ready::new(pair, &circuits[step], channel, &mut seeded(7, index)).unwrap())
+    from_fn(|step| now(Ready::new(pair, &circuits[step], channel, &mut seeded(7, index))).unwrap())
 }
 
 /// One side of all steps: the public key at the end, after the owner's root.
-fn path(
+async fn path(
     pair: &Pair,
     circuits: &[StepCircuit; 4],
     seed: UnconfirmedSeed,
     [first, second, third, fourth]: [Ready; 4],
     channel: &mut End<'_>,
 ) -> Result<[u8; 32], Abort> {
-    let (seed, _): (PairSeed, _) = seed.confirm(pair, &circuits[0], first, channel)?;
-    let node = seed.slip10(pair, &circuits[1], second, channel)?;
-    let node = node.child(pair, &circuits[2], third, 501, channel)?;
-    Ok(*node.key(pair, &circuits[3], fourth, channel)?.public_key())
+    let (seed, _): (PairSeed, _) = seed.confirm(pair, &circuits[0], first, channel).await?;
+    let node = seed.slip10(pair, &circuits[1], second, channel).await?;
+    let node = node.child(pair, &circuits[2], third, 501, channel).await?;
+    Ok(*node.key(pair, &circuits[3], fourth, channel).await?.public_key())
 }
 
 type Walked = Ran<Result<[u8; 32], Abort>>;
@@ -184,13 +185,13 @@ fn walk(
     edits: [Edit; 2],
 ) -> Walked {
     let seeds = joined(pairs, shares, numbers, [honest(), honest()]).results.map(Result::unwrap);
-    let [first, second] = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
+    let [first, second] = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
         ready(&pairs[index], circuits, index, channel)
     })
     .results;
     let [one, two] = seeds;
-    both(edits, [(one, first), (two, second)], |index, (seed, ready), channel| {
-        path(&pairs[index], circuits, seed, ready, channel)
+    both(edits, [(one, first), (two, second)], async |index, (seed, ready), channel| {
+        path(&pairs[index], circuits, seed, ready, channel).await
     })
 }
 
@@ -276,9 +277,9 @@ fn pairs_agree_or_one_has_other_shares_and_ends_at_the_root() {
         let mut edits = [honest(), honest()];
         edits[corrupt] = flip(2, 5, 1);
         let seeds = joined(&pairs, &shares, [1, 2], edits).results.map(Result::unwrap);
-        let ran = both([honest(), honest()], seeds, |index, seed, channel| {
+        let ran = both([honest(), honest()], seeds, async |index, seed, channel| {
             let ready = ready(&pairs[index], &circuits, index, channel);
-            path(&pairs[index], &circuits, seed, ready, channel)
+            path(&pairs[index], &circuits, seed, ready, channel).await
         });
         // The corrupt party keeps another share than the one it sent, which its own proof does not fit.
         assert!(matches!(ran.results[1 - corrupt], Err(Abort::Input)));
@@ -291,17 +292,20 @@ fn other_roles_parties_and_seeds_are_refused() {
     let shares = shares();
     for numbers in [[2, 1], [1, 4], [1, 1]] {
         let pairs = set_up(35);
-        let ran = both([honest(), honest()], [0, 1], |index, _: usize, channel| {
-            shares[0].join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index)).map(|_| ())
+        let ran = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            shares[0]
+                .join(&pairs[index], numbers[1 - index], channel, &mut seeded(1, index))
+                .await
+                .map(|_| ())
         });
         assert!(ran.results.iter().any(|result| matches!(result, Err(Abort::Caller(_)))), "{numbers:?}");
     }
     // Something prepared for another step.
     let (circuits, pairs) = (circuits(), set_up(36));
     let seeds = joined(&pairs, &shares, [1, 2], [honest(), honest()]).results.map(Result::unwrap);
-    let ran = both([honest(), honest()], seeds, |index, seed, channel| {
-        let ready = Ready::new(&pairs[index], &circuits[1], channel, &mut seeded(7, index)).unwrap();
-        seed.confirm(&pairs[index], &circuits[0], ready, channel).map(|_| ())
+    let ran = both([honest(), honest()], seeds, async |index, seed, channel| {
+        let ready = Ready::new(&pairs[index], &circuits[1], channel, &mut seeded(7, index)).await.unwrap();
+        seed.confirm(&pairs[index], &circuits[0], ready, channel).await.map(|_| ())
     });
     assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Caller(_)))));
     assert!(pairs.iter().all(|pair| !pair.ended()));
