@@ -379,14 +379,24 @@ public final class TestClient {
 
       @Override
       public CompletionStage<?> onClose(WebSocket webSocket, int status, String reason) {
-        closed.complete(status);
+        ended(status);
         return null;
       }
 
       @Override
       public void onError(WebSocket webSocket, Throwable error) {
-        closed.complete(1006);
+        ended(1006);
       }
+    }
+
+    /** No call is answered any more. */
+    private void ended(int status) {
+      closed.complete(status);
+      calls.values().forEach(this::refuse);
+    }
+
+    private void refuse(CompletableFuture<Reply> call) {
+      call.completeExceptionally(new IOException("closed with " + closed.join()));
     }
 
     private void received(byte[] bytes) {
@@ -457,6 +467,9 @@ public final class TestClient {
       long id = nextId.getAndIncrement();
       CompletableFuture<Reply> reply = new CompletableFuture<>();
       calls.put(id, reply);
+      if (closed.isDone()) {
+        refuse(reply);
+      }
       WebSocketRequestMessage.Builder request =
           WebSocketRequestMessage.newBuilder()
               .setId(id)

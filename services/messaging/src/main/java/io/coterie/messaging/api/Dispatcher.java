@@ -123,9 +123,10 @@ public final class Dispatcher {
   }
 
   private ApiResponse noRoute(ApiRequest request) {
+    String[] path = segments(request.path());
     boolean otherVerb =
-        bySegments.getOrDefault(segments(request.path()).length, List.of()).stream()
-            .anyMatch(entry -> entry.matches(segments(request.path())));
+        bySegments.getOrDefault(path.length, List.of()).stream()
+            .anyMatch(entry -> entry.matches(path));
     return ApiResponse.empty(otherVerb ? 405 : 404);
   }
 

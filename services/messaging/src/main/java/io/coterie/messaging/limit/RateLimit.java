@@ -2,6 +2,7 @@ package io.coterie.messaging.limit;
 
 import com.github.benmanes.caffeine.cache.Cache;
 import com.github.benmanes.caffeine.cache.Caffeine;
+import com.github.benmanes.caffeine.cache.Expiry;
 import com.github.benmanes.caffeine.cache.Ticker;
 import java.time.Duration;
 
@@ -39,14 +40,18 @@ public final class RateLimit<K> {
   public RateLimit(Rate rate, Ticker ticker) {
     this.rate = rate;
     this.ticker = ticker;
-    Duration untilFull = Duration.ofMillis((long) (1000 * rate.burst() / rate.perSecond()) + 1);
     this.buckets =
         Caffeine.newBuilder()
             .ticker(ticker)
             .executor(Runnable::run)
-            .expireAfterAccess(untilFull)
+            .expireAfter(Expiry.<K, Bucket>writing((key, bucket) -> untilFull(bucket)))
             .maximumSize(MAX_KEYS)
             .build();
+  }
+
+  private Duration untilFull(Bucket bucket) {
+    return Duration.ofMillis(
+        (long) (1000 * (rate.burst() - bucket.tokens()) / rate.perSecond()) + 1);
   }
 
   /**
@@ -73,6 +78,26 @@ public final class RateLimit<K> {
     if (wait[0] != null) {
       throw new RateLimitedException(wait[0]);
     }
+  }
+
+  /**
+   * Takes so many tokens, those too that will come only later.
+   *
+   * @return when there are tokens again; zero if there are some left
+   */
+  public Duration pay(K key, long tokens) {
+    long now = ticker.read();
+    Bucket after =
+        buckets
+            .asMap()
+            .compute(
+                key,
+                (k, bucket) ->
+                    new Bucket(
+                        (bucket == null ? rate.burst() : refilled(bucket, now)) - tokens, now));
+    return after.tokens() >= 0
+        ? Duration.ZERO
+        : Duration.ofNanos((long) Math.ceil(-after.tokens() / rate.perSecond() * 1e9));
   }
 
   private double refilled(Bucket bucket, long now) {

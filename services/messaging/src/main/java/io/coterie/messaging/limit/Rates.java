@@ -14,13 +14,16 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param messages messages, for each pair of sender and recipient
  * @param sealedMessages messages of unidentified senders, for each recipient
  * @param stories stories, for each recipient
+ * @param anonymousBytes bytes of WebSockets without credentials, for each address; what goes beyond
+ *     is not refused, but read later
  * @param changes uploads of keys and attributes, for each device
  */
 public record Rates(
-    @DefaultValue("400/100") Rate connections,
+    @DefaultValue("400/20") Rate connections,
     @DefaultValue("10/0.1") Rate registration,
     @DefaultValue("200/10") Rate preKeys,
     @DefaultValue("5000/2000") Rate messages,
     @DefaultValue("50000/20000") Rate sealedMessages,
     @DefaultValue("60/1") Rate stories,
+    @DefaultValue("67108864/33554432") Rate anonymousBytes,
     @DefaultValue("60/1") Rate changes) {}

@@ -158,7 +158,8 @@ public final class ApiServlet extends HttpServlet {
     ServerContainer container =
         (ServerContainer) getServletContext().getAttribute(ServerContainer.class.getName());
     try {
-      container.upgradeHttpToWebSocket(request, response, config(connection.get()), Map.of());
+      container.upgradeHttpToWebSocket(
+          SocketUpgrade.of(request), response, config(connection.get()), Map.of());
     } catch (DeploymentException e) {
       connection.get().abandoned();
       reply(response, ApiResponse.empty(400));

@@ -22,9 +22,11 @@ import jakarta.websocket.Session;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
+import org.apache.tomcat.websocket.WsSession;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -45,6 +47,13 @@ final class ClientConnection implements Presence.Subscriber {
 
   /** The credentials of the device are no longer valid. */
   static final CloseCode REAUTHENTICATE = CloseCodes.getCloseCode(4401);
+
+  /**
+   * Reasons to take from a client what others need. It hears of it, and its answer is not waited
+   * for, which would keep its connection for as long as it likes.
+   */
+  private static final Set<CloseCode> FOR_WHAT_IT_HOLDS =
+      Set.of(CloseCodes.TRY_AGAIN_LATER, CloseCodes.VIOLATED_POLICY);
 
   private static final CloseReason GOING_AWAY =
       new CloseReason(CloseCodes.SERVICE_RESTART, "restarting");
@@ -243,7 +252,12 @@ final class ClientConnection implements Presence.Subscriber {
     Runnable close =
         () -> {
           try {
-            toClose.close(reason);
+            if (toClose instanceof WsSession session
+                && FOR_WHAT_IT_HOLDS.contains(reason.getCloseCode())) {
+              session.doClose(reason, reason, true);
+            } else {
+              toClose.close(reason);
+            }
           } catch (IOException | IllegalStateException e) {
             LOG.debug("a connection could not be closed in order", e);
           }

@@ -2,6 +2,7 @@ package io.coterie.messaging.socket;
 
 import com.github.benmanes.caffeine.cache.Ticker;
 import io.coterie.messaging.limit.Limits;
+import io.coterie.messaging.limit.RateLimit;
 import io.coterie.messaging.limit.RateLimit.RateLimitedException;
 import io.coterie.messaging.limit.Rates;
 import io.coterie.messaging.limit.Source;
@@ -31,9 +32,9 @@ public final class ConnectionWork implements AutoCloseable {
    * Frames wait for the database only for an account that is not in memory. More threads than
    * processors would let each frame wait for a slice of time of each.
    */
-  private static final int ANONYMOUS_THREADS = Math.clamp(PROCESSORS, 2, 4);
+  private static final int ANONYMOUS_THREADS = Math.clamp(PROCESSORS / 2, 1, 4);
 
-  private static final int AUTHENTICATED_THREADS = Math.clamp(2 * PROCESSORS, 2, 8);
+  private static final int AUTHENTICATED_THREADS = Math.clamp(PROCESSORS, 2, 8);
   private static final int FRAME_THREADS_OF_SOURCE = 2;
 
   /** More than a task takes that waits for no database and for no client that does not read. */
@@ -57,6 +58,9 @@ public final class ConnectionWork implements AutoCloseable {
   /** Run when a connection that asked for a WebSocket has ended, by the container's id. */
   private final Map<String, Runnable> upgrades = new ConcurrentHashMap<>();
 
+  private final RateLimit<Source> anonymousBytes;
+  private final MessagingMetrics metrics;
+
   private final AtomicInteger handshaking = new AtomicInteger();
 
   private final @Nullable TrustedEdge edge;
@@ -74,6 +78,8 @@ public final class ConnectionWork implements AutoCloseable {
       Ticker ticker,
       MessagingMetrics metrics) {
     this.edge = edge;
+    this.anonymousBytes = new RateLimit<>(rates.anonymousBytes(), ticker);
+    this.metrics = metrics;
     int half = Math.max(1, limits.requests() / 2);
     this.admission =
         new Admission<>(
@@ -200,6 +206,22 @@ public final class ConnectionWork implements AutoCloseable {
   void frames(String connection, Source network, BooleanSupplier task) {
     Source account = accounts.get(connection);
     ofFrames(account).repeat(account == null ? network : account, task);
+  }
+
+  /**
+   * So many bytes of a WebSocket have been read in its turn. An address whose clients show no
+   * credentials and that sends more than its rate has its next turn later; so it waits, instead of
+   * all who come from other addresses.
+   */
+  void framesRead(String connection, Source network, long bytes) {
+    if (bytes == 0 || accounts.containsKey(connection)) {
+      return;
+    }
+    Duration wait = anonymousBytes.pay(network, bytes);
+    if (wait.isPositive()) {
+      metrics.readLater();
+      anonymous.pause(network, wait);
+    }
   }
 
   /** Whether frames of others wait for the thread that reads those of that WebSocket. */

@@ -231,7 +231,7 @@ final class FairEndpoint extends NioEndpoint {
     connection.getLock().lock();
     try {
       if (peer.webSocket == null) {
-        if (!turn(connection, event, Long.MAX_VALUE, () -> false)) {
+        if (!turn(connection, event, Long.MAX_VALUE, () -> false).more()) {
           return;
         }
         next = SocketEvent.OPEN_READ;
@@ -256,7 +256,7 @@ final class FairEndpoint extends NioEndpoint {
             id,
             peer.client(),
             () -> {
-              if (turn(connection, event, BYTES_OF_A_TURN, () -> work().framesWait(id))) {
+              if (turn(connection, event, BYTES_OF_A_TURN, () -> work().framesWait(id)).more()) {
                 processSocket(connection, SocketEvent.OPEN_READ, true);
               }
               return false;
@@ -268,15 +268,18 @@ final class FairEndpoint extends NioEndpoint {
     peer.reading.begin();
     boolean more = false;
     try {
-      more = turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN, () -> work().framesWait(id));
+      TurnChannel.Outcome outcome =
+          turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN, () -> work().framesWait(id));
+      work().framesRead(id, peer.client(), outcome.bytes());
+      more = outcome.more();
     } finally {
       more = peer.reading.end(more);
     }
     return more && !connection.isClosed();
   }
 
-  /** Whether the connection may have sent more than was read. */
-  private boolean turn(
+  /** More is to be read only of a connection that is still open. */
+  private TurnChannel.Outcome turn(
       SocketWrapperBase<NioChannel> connection,
       SocketEvent event,
       long bytes,
@@ -286,10 +289,10 @@ final class FairEndpoint extends NioEndpoint {
       Runnable work = () -> super.processSocket(connection, event, false);
       // Of a WebSocket only: a call over HTTP may be followed by one whose body does not come.
       boolean together = bytes == BYTES_OF_A_TURN;
-      boolean more =
+      TurnChannel.Outcome outcome =
           TurnChannel.turn(
               bytes, othersWait, together ? () -> OutboundFrames.together(work) : work);
-      return more && !connection.isClosed();
+      return new TurnChannel.Outcome(outcome.bytes(), outcome.more() && !connection.isClosed());
     } finally {
       connection.getLock().unlock();
     }

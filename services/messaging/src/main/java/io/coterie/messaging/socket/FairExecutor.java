@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.LinkedHashSet;
 import java.util.Map;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.RejectedExecutionException;
@@ -46,6 +47,7 @@ final class FairExecutor implements AutoCloseable {
     final Deque<BooleanSupplier> tasks = new ArrayDeque<>();
     int running;
     boolean hasTurn;
+    boolean pauses;
 
     Line(Source source) {
       this.source = source;
@@ -136,7 +138,7 @@ final class FairExecutor implements AutoCloseable {
   }
 
   private void takeTurn(Line line) {
-    if (!line.hasTurn && !line.tasks.isEmpty() && line.running < maxOfSource) {
+    if (!line.hasTurn && !line.pauses && !line.tasks.isEmpty() && line.running < maxOfSource) {
       line.hasTurn = true;
       turns.addLast(line);
       turnsWait = true;
@@ -233,9 +235,7 @@ final class FairExecutor implements AutoCloseable {
       add(turn.line.source, turn.task);
     }
     takeTurn(turn.line);
-    if (turn.line.running == 0 && turn.line.tasks.isEmpty()) {
-      lines.remove(turn.line.source, turn.line);
-    }
+    forgetIfEmpty(turn.line);
   }
 
   /** The next task to run; null if there is none, and then the thread has stopped working. */
@@ -265,11 +265,50 @@ final class FairExecutor implements AutoCloseable {
     return turn;
   }
 
-  /** Takes no more tasks. Those that it has taken run, and none of them again. */
+  private void forgetIfEmpty(Line line) {
+    if (line.running == 0 && line.tasks.isEmpty() && !line.pauses) {
+      lines.remove(line.source, line);
+    }
+  }
+
+  /** A source has no further turn for so long. One that it has already remains. */
+  void pause(Source source, Duration time) {
+    synchronized (this) {
+      Line line = lines.computeIfAbsent(source, Line::new);
+      if (line.pauses || closed) {
+        return;
+      }
+      line.pauses = true;
+    }
+    CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, Runnable::run)
+        .execute(() -> goOn(source));
+  }
+
+  private void goOn(Source source) {
+    synchronized (this) {
+      Line line = lines.get(source);
+      if (line == null || !line.pauses) {
+        return;
+      }
+      line.pauses = false;
+      takeTurn(line);
+      forgetIfEmpty(line);
+    }
+    startThreads();
+  }
+
+  /** Takes no more tasks. Those that it has taken run at once, and none of them again. */
   @Override
-  public synchronized void close() {
-    closed = true;
-    shutDownIfDone();
+  public void close() {
+    synchronized (this) {
+      closed = true;
+      for (Line line : lines.values()) {
+        line.pauses = false;
+        takeTurn(line);
+      }
+      shutDownIfDone();
+    }
+    startThreads();
   }
 
   private void shutDownIfDone() {

@@ -40,11 +40,19 @@ final class TurnChannel extends SecureNioChannel {
   /** Null unless frames wait. Used by one write at a time, which the container sees to. */
   private @Nullable ByteBuffer waiting;
 
+  /**
+   * How a turn ended.
+   *
+   * @param bytes that were read
+   * @param more whether the connection may have sent more than was read
+   */
+  record Outcome(long bytes, boolean more) {}
+
   /** The reading of one thread for one connection at once. */
   static final class Turn {
     private final BooleanSupplier othersWait;
     private long left;
-    private boolean hasRead;
+    private long read;
     private boolean cut;
 
     Turn(long bytes, BooleanSupplier othersWait) {
@@ -54,13 +62,13 @@ final class TurnChannel extends SecureNioChannel {
 
     /** Whether the connection may be read once more in this turn. */
     boolean mayRead() {
-      cut |= left <= 0 || (hasRead && othersWait.getAsBoolean());
+      cut |= left <= 0 || (read > 0 && othersWait.getAsBoolean());
       return !cut;
     }
 
     void read(int bytes) {
       left -= Math.max(0, bytes);
-      hasRead |= bytes > 0;
+      read += Math.max(0, bytes);
     }
   }
 
@@ -73,12 +81,12 @@ final class TurnChannel extends SecureNioChannel {
    *
    * @param bytes after which the connection seems to have sent no more
    * @param othersWait whether others wait for this thread: then it seems so after the first read
-   * @return whether the connection may have sent more than was read
+   * @return how much was read, and whether there may be more
    */
-  static boolean turn(long bytes, BooleanSupplier othersWait, Runnable work) {
+  static Outcome turn(long bytes, BooleanSupplier othersWait, Runnable work) {
     Turn turn = new Turn(bytes, othersWait);
     ScopedValue.where(TURN, turn).run(work);
-    return turn.cut;
+    return new Outcome(turn.read, turn.cut);
   }
 
   /** The connection seems to have sent no more until this turn, if it is one, has ended. */

@@ -72,6 +72,11 @@ public final class MessagingMetrics {
     registry.counter("coterie.messaging.refused", "reason", reason).increment();
   }
 
+  /** An address without credentials sends more than its rate, so its next bytes wait. */
+  public void readLater() {
+    registry.counter("coterie.messaging.read.later").increment();
+  }
+
   /** Registers the number of connections that have not completed their handshake. */
   public void handshakes(Supplier<Number> count) {
     Gauge.builder("coterie.messaging.handshakes", count)

@@ -50,6 +50,20 @@ class RateLimitTest {
   }
 
   @Test
+  void tokens_that_were_paid_before_they_were_there_come_back_later() {
+    assertThat(limit.pay("a", 3)).isZero();
+    assertThat(limit.pay("a", 1)).isEqualTo(Duration.ofMillis(500));
+    assertThat(limit.pay("a", 4)).isEqualTo(Duration.ofMillis(2_500));
+    assertThat(limit.pay("b", 1)).isZero();
+    assertThatThrownBy(() -> limit.take("a")).isInstanceOf(RateLimitedException.class);
+    advance(Duration.ofMillis(2_500));
+    assertThat(limit.pay("a", 1)).isEqualTo(Duration.ofMillis(500));
+    advance(Duration.ofHours(1));
+    empty("a");
+    assertThatThrownBy(() -> limit.take("a")).isInstanceOf(RateLimitedException.class);
+  }
+
+  @Test
   void gives_each_token_once_whatever_runs_at_once() {
     RateLimit<String> large = new RateLimit<>(new Rate(1_000, 1), nanos::get);
     AtomicInteger taken = new AtomicInteger();

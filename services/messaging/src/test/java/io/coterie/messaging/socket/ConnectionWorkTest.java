@@ -19,6 +19,9 @@ import java.security.cert.X509Certificate;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
+import java.util.UUID;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BiFunction;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -32,6 +35,7 @@ class ConnectionWorkTest {
   private static final String CLIENT = "192.0.2.1";
 
   private final ClientCertificates authority = new ClientCertificates("clients");
+  private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private ConnectionWork work;
   private Peer peer;
 
@@ -39,14 +43,14 @@ class ConnectionWorkTest {
   void begin() throws IOException {
     Binder defaults = new Binder(new MapConfigurationPropertySource());
     Rate rate = new Rate(100, 100);
-    Rates rates = new Rates(rate, rate, rate, rate, rate, rate, rate);
+    Rates rates = new Rates(rate, rate, rate, rate, rate, rate, rate, rate);
     work =
         new ConnectionWork(
             defaults.bindOrCreate("limits", Limits.class),
             rates,
             new TrustedEdge(Set.of("dns:edge")),
             Ticker.systemTicker(),
-            new MessagingMetrics(new SimpleMeterRegistry()));
+            new MessagingMetrics(registry));
     peer = new Peer(SocketChannel.open(), NETWORK);
     work.admission().admit(NETWORK, peer.socket);
   }
@@ -111,5 +115,35 @@ class ConnectionWorkTest {
       assertThat(work.begun(request(CLIENT))).isEqualTo(NETWORK);
       assertThat(peer.client()).isEqualTo(NETWORK);
     }
+  }
+
+  private CompletableFuture<Void> frames(String connection, Source network) {
+    CompletableFuture<Void> ran = new CompletableFuture<>();
+    work.frames(
+        connection,
+        network,
+        () -> {
+          ran.complete(null);
+          return false;
+        });
+    return ran;
+  }
+
+  @Test
+  void an_address_without_credentials_that_sends_more_than_its_rate_is_read_later() {
+    work.authenticated(request(), new Source.OfAccount(UUID.randomUUID()));
+    work.framesRead("1", NETWORK, 1_000_000);
+    work.framesRead("2", NETWORK, 100);
+    frames("2", NETWORK).orTimeout(60, TimeUnit.SECONDS).join();
+    assertThat(registry.counter("coterie.messaging.read.later").count()).isZero();
+
+    work.framesRead("2", NETWORK, 1_000_000);
+    assertThat(registry.counter("coterie.messaging.read.later").count()).isEqualTo(1);
+    CompletableFuture<Void> later = frames("2", NETWORK);
+    frames("1", NETWORK).orTimeout(60, TimeUnit.SECONDS).join();
+    frames("3", Source.ofRemote(CLIENT)).orTimeout(60, TimeUnit.SECONDS).join();
+    assertThat(later).isNotDone();
+    work.close();
+    later.orTimeout(60, TimeUnit.SECONDS).join();
   }
 }

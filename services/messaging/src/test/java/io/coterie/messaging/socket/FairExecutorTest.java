@@ -63,6 +63,31 @@ class FairExecutorTest {
   }
 
   @Test
+  void a_source_that_pauses_has_no_turn_until_its_time_is_over() {
+    List<String> ran = new CopyOnWriteArrayList<>();
+    try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
+      executor.pause(GREEDY, NEVER);
+      executor.execute(GREEDY, () -> ran.add("greedy"));
+      CompletableFuture<Void> modest = new CompletableFuture<>();
+      executor.execute(
+          MODEST,
+          () -> {
+            ran.add("modest");
+            modest.complete(null);
+          });
+      modest.orTimeout(60, TimeUnit.SECONDS).join();
+      assertThat(ran).containsExactly("modest");
+      assertThat(executor.waiting()).isEqualTo(1);
+
+      executor.pause(MODEST, Duration.ofNanos(1));
+      CompletableFuture<Void> again = new CompletableFuture<>();
+      executor.execute(MODEST, () -> again.complete(null));
+      again.orTimeout(60, TimeUnit.SECONDS).join();
+    }
+    Awaitility.await("nothing that was taken is lost").until(() -> ran.contains("greedy"));
+  }
+
+  @Test
   void a_task_that_has_more_to_do_waits_for_its_next_turn() {
     try (FairExecutor executor = new FairExecutor("test", 1, 1, NEVER)) {
       List<String> ran = new CopyOnWriteArrayList<>();

@@ -36,16 +36,18 @@ class TurnChannelTest {
   @Test
   void a_turn_that_is_cut_reads_nothing_more_and_says_so() {
     assertThat(
-            TurnChannel.turn(Long.MAX_VALUE, () -> false, () -> assertThat(read()).isEqualTo(END)))
+            TurnChannel.turn(Long.MAX_VALUE, () -> false, () -> assertThat(read()).isEqualTo(END))
+                .more())
         .isFalse();
     assertThat(
             TurnChannel.turn(
-                Long.MAX_VALUE,
-                () -> false,
-                () -> {
-                  TurnChannel.cutTurn();
-                  assertThat(read()).isZero();
-                }))
+                    Long.MAX_VALUE,
+                    () -> false,
+                    () -> {
+                      TurnChannel.cutTurn();
+                      assertThat(read()).isZero();
+                    })
+                .more())
         .isTrue();
     TurnChannel.cutTurn();
     assertThat(read()).as("there is no turn to cut").isEqualTo(END);
@@ -114,18 +116,20 @@ class TurnChannelTest {
   void a_turn_is_of_its_thread_and_not_of_another_connection_on_the_channel() {
     boolean more =
         TurnChannel.turn(
-            0,
-            () -> false,
-            () -> {
-              boolean ofNext =
-                  CompletableFuture.supplyAsync(
-                          () ->
-                              TurnChannel.turn(
-                                  1, () -> false, () -> assertThat(read()).isEqualTo(END)))
-                      .join();
-              assertThat(ofNext).isFalse();
-              assertThat(read()).isZero();
-            });
+                0,
+                () -> false,
+                () -> {
+                  boolean ofNext =
+                      CompletableFuture.supplyAsync(
+                              () ->
+                                  TurnChannel.turn(
+                                          1, () -> false, () -> assertThat(read()).isEqualTo(END))
+                                      .more())
+                          .join();
+                  assertThat(ofNext).isFalse();
+                  assertThat(read()).isZero();
+                })
+            .more();
     assertThat(more).isTrue();
   }
 
