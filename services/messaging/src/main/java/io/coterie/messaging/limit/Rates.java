@@ -19,7 +19,7 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param changes uploads of keys and attributes, for each device
  */
 public record Rates(
-    @DefaultValue("400/20") Rate connections,
+    @DefaultValue("400/100") Rate connections,
     @DefaultValue("10/0.1") Rate registration,
     @DefaultValue("200/10") Rate preKeys,
     @DefaultValue("5000/2000") Rate messages,
