@@ -16,8 +16,6 @@ import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.TimeUnit;
-import java.util.function.Function;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -171,8 +169,8 @@ class HostileSendersTest {
       Party to = honest.party();
       Rounds rounds = Rounds.none();
       List<Long> connections = List.of();
-      try (Reconnecting named = new Reconnecting(() -> sender.connect().drained());
-          Reconnecting sealed = new Reconnecting(() -> honest.connect(null));
+      try (Socket named = sender.connect().drained();
+          Reconnecting sealed = new Reconnecting(honest);
           Socket receiver = to.connect().drained();
           Flood flood = Flood.start(from, database, replica.port(), to, honest)) {
         for (Duration time : List.of(WARM_UP, TIME)) {
@@ -183,6 +181,9 @@ class HostileSendersTest {
           connections = connecting.join();
         }
         System.out.println(flood.end());
+        if (!FULL || from == From.ONE_ADDRESS) {
+          assertThat(sealed.times).as("reconnections of the sealed sender").isZero();
+        }
         System.out.println(replica.cost());
       }
       assertThat(replica.isAlive()).isTrue();
@@ -225,29 +226,44 @@ class HostileSendersTest {
     }
   }
 
-  /** Connects again when its place was given to another, as honest clients do. */
+  /** A sealed sender, which connects again when its place was given to another. */
   private static final class Reconnecting implements AutoCloseable {
-    private final Supplier<Socket> connect;
+    private final TestClient client;
     private Socket socket;
+    private int times;
 
-    Reconnecting(Supplier<Socket> connect) {
-      this.connect = connect;
-      this.socket = connect.get();
+    Reconnecting(TestClient client) {
+      this.client = client;
+      this.socket = client.connect(null);
     }
 
-    /** The status of the answer. A call that was not answered is made again. */
-    int call(Function<Socket, Integer> call) {
+    /** A call that was not answered is made again. */
+    int send(Party to, byte[] content) {
+      long end = System.nanoTime() + TestClient.PATIENCE.toNanos();
       while (true) {
         try {
-          return call.apply(socket);
+          return sealed(socket, to, content);
         } catch (CompletionException refused) {
-          socket.close();
+          if (System.nanoTime() > end) {
+            throw refused;
+          }
         }
+        connect(end);
+      }
+    }
+
+    private void connect(long end) {
+      socket.abort();
+      times++;
+      while (true) {
         pause(AFTER_REFUSAL);
         try {
-          socket = connect.get();
+          socket = client.connect(null);
+          return;
         } catch (CompletionException refused) {
-          continue;
+          if (System.nanoTime() > end) {
+            throw refused;
+          }
         }
       }
     }
@@ -260,16 +276,13 @@ class HostileSendersTest {
 
   /** Rounds at regular times: one that begins late because of others has taken that time, too. */
   private static Rounds rounds(
-      Reconnecting named, Reconnecting sealed, Party to, Socket receiver, long end) {
+      Socket named, Reconnecting sealed, Party to, Socket receiver, long end) {
     Rounds rounds = Rounds.none();
     long planned = System.nanoTime();
     for (int i = 0; planned < end; i++) {
       byte[] content = TestClient.bytes("honest " + i);
       boolean isSealed = i % 2 == 0;
-      int status =
-          isSealed
-              ? sealed.call(socket -> sealed(socket, to, content))
-              : named.call(socket -> named(socket, to, content));
+      int status = isSealed ? sealed.send(to, content) : named(named, to, content);
       assertThat(status).isEqualTo(200);
       await("honest " + i, receiver);
       (isSealed ? rounds.sealed() : rounds.named()).add(System.nanoTime() - planned);

@@ -26,4 +26,14 @@ public record Rates(
     @DefaultValue("50000/20000") Rate sealedMessages,
     @DefaultValue("60/1") Rate stories,
     @DefaultValue("67108864/33554432") Rate anonymousBytes,
-    @DefaultValue("60/1") Rate changes) {}
+    @DefaultValue("60/1") Rate changes) {
+  /** With less, a single turn of a connection would make it wait for more than a second. */
+  private static final int LEAST_BYTES = 64 << 10;
+
+  public Rates {
+    if (anonymousBytes.burst() < LEAST_BYTES || anonymousBytes.perSecond() < LEAST_BYTES) {
+      throw new IllegalArgumentException(
+          "coterie.messaging.rates.anonymous-bytes must be at least 65536/65536");
+    }
+  }
+}

@@ -21,12 +21,12 @@ import jakarta.websocket.CloseReason.CloseCodes;
 import jakarta.websocket.Session;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.time.Duration;
 import java.util.Arrays;
-import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.RejectedExecutionException;
 import java.util.function.Consumer;
-import org.apache.tomcat.websocket.WsSession;
+import org.apache.tomcat.websocket.Constants;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -48,12 +48,8 @@ final class ClientConnection implements Presence.Subscriber {
   /** The credentials of the device are no longer valid. */
   static final CloseCode REAUTHENTICATE = CloseCodes.getCloseCode(4401);
 
-  /**
-   * Reasons to take from a client what others need. It hears of it, and its answer is not waited
-   * for, which would keep its connection for as long as it likes.
-   */
-  private static final Set<CloseCode> FOR_WHAT_IT_HOLDS =
-      Set.of(CloseCodes.TRY_AGAIN_LATER, CloseCodes.VIOLATED_POLICY);
+  /** How long the answer to a close is waited for: meanwhile the connection needs a place. */
+  private static final Duration CLOSING = Duration.ofSeconds(2);
 
   private static final CloseReason GOING_AWAY =
       new CloseReason(CloseCodes.SERVICE_RESTART, "restarting");
@@ -138,6 +134,7 @@ final class ClientConnection implements Presence.Subscriber {
 
   void opened(Session opened) {
     opened.setMaxIdleTimeout(services.limits().idle().toMillis());
+    opened.getUserProperties().put(Constants.SESSION_CLOSE_TIMEOUT_PROPERTY, CLOSING.toMillis());
     opened.getAsyncRemote().setSendTimeout(services.limits().sendTimeout().toMillis());
     boolean refuse;
     synchronized (this) {
@@ -252,12 +249,7 @@ final class ClientConnection implements Presence.Subscriber {
     Runnable close =
         () -> {
           try {
-            if (toClose instanceof WsSession session
-                && FOR_WHAT_IT_HOLDS.contains(reason.getCloseCode())) {
-              session.doClose(reason, reason, true);
-            } else {
-              toClose.close(reason);
-            }
+            toClose.close(reason);
           } catch (IOException | IllegalStateException e) {
             LOG.debug("a connection could not be closed in order", e);
           }

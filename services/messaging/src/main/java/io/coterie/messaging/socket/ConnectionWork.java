@@ -32,10 +32,10 @@ public final class ConnectionWork implements AutoCloseable {
    * Frames wait for the database only for an account that is not in memory. More threads than
    * processors would let each frame wait for a slice of time of each.
    */
-  private static final int ANONYMOUS_THREADS = Math.clamp(PROCESSORS / 2, 1, 4);
+  private static final int ANONYMOUS_THREADS = Math.clamp(PROCESSORS, 2, 4);
 
   private static final int AUTHENTICATED_THREADS = Math.clamp(PROCESSORS, 2, 8);
-  private static final int FRAME_THREADS_OF_SOURCE = 2;
+  private static final int FRAME_THREADS_OF_SOURCE = 1;
 
   /** More than a task takes that waits for no database and for no client that does not read. */
   private static final Duration PATIENCE = Duration.ofMillis(100);
@@ -208,19 +208,32 @@ public final class ConnectionWork implements AutoCloseable {
     ofFrames(account).repeat(account == null ? network : account, task);
   }
 
+  /** Whether nobody has proved an account on the connection. */
+  boolean isAnonymous(String connection) {
+    return !accounts.containsKey(connection);
+  }
+
   /**
-   * So many bytes of a WebSocket have been read in its turn. An address whose clients show no
-   * credentials and that sends more than its rate has its next turn later; so it waits, instead of
-   * all who come from other addresses.
+   * So many bytes of a WebSocket without credentials have been read in its turn. An address that
+   * sends more than its rate has its next turn later; so it waits, instead of all who come from
+   * other addresses.
    */
-  void framesRead(String connection, Source network, long bytes) {
-    if (bytes == 0 || accounts.containsKey(connection)) {
-      return;
+  void anonymousFramesRead(Source network, long bytes) {
+    pace(anonymous, network, bytes);
+  }
+
+  /** The same for calls over HTTP, but those of the edge, which are of many clients. */
+  void requestRead(String connection, Source network, long bytes) {
+    if (!ofEdge.containsKey(connection)) {
+      pace(requests, network, bytes);
     }
-    Duration wait = anonymousBytes.pay(network, bytes);
+  }
+
+  private void pace(FairExecutor turns, Source network, long bytes) {
+    Duration wait = bytes == 0 ? Duration.ZERO : anonymousBytes.pay(network, bytes);
     if (wait.isPositive()) {
       metrics.readLater();
-      anonymous.pause(network, wait);
+      turns.pause(network, wait);
     }
   }
 

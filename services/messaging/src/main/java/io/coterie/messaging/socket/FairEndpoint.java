@@ -231,7 +231,9 @@ final class FairEndpoint extends NioEndpoint {
     connection.getLock().lock();
     try {
       if (peer.webSocket == null) {
-        if (!turn(connection, event, Long.MAX_VALUE, () -> false).more()) {
+        TurnChannel.Outcome outcome = turn(connection, event, Long.MAX_VALUE, () -> false);
+        work().requestRead(id(connection), peer.network, outcome.bytes());
+        if (!outcome.more()) {
           return;
         }
         next = SocketEvent.OPEN_READ;
@@ -267,11 +269,14 @@ final class FairEndpoint extends NioEndpoint {
   private boolean read(SocketWrapperBase<NioChannel> connection, Peer peer, String id) {
     peer.reading.begin();
     boolean more = false;
+    boolean isAnonymous = work().isAnonymous(id);
     try {
       TurnChannel.Outcome outcome =
           turn(connection, SocketEvent.OPEN_READ, BYTES_OF_A_TURN, () -> work().framesWait(id));
-      work().framesRead(id, peer.client(), outcome.bytes());
       more = outcome.more();
+      if (isAnonymous) {
+        work().anonymousFramesRead(peer.client(), outcome.bytes());
+      }
     } finally {
       more = peer.reading.end(more);
     }

@@ -280,8 +280,13 @@ final class FairExecutor implements AutoCloseable {
       }
       line.pauses = true;
     }
-    CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, Runnable::run)
-        .execute(() -> goOn(source));
+    try {
+      CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, Runnable::run)
+          .execute(() -> goOn(source));
+    } catch (RuntimeException | Error e) {
+      goOn(source);
+      throw e;
+    }
   }
 
   private void goOn(Source source) {

@@ -42,10 +42,12 @@ final class SocketMessages {
    */
   static WebSocketMessage parse(byte[] message) throws InvalidProtocolBufferException {
     requireFewFields(message);
-    CodedInputStream in = CodedInputStream.newInstance(message);
     // The content of a message is most of it: it stays where it is.
+    CodedInputStream in = UnsafeByteOperations.unsafeWrap(message).newCodedInput();
     in.enableAliasing(true);
-    return PARSER.parseFrom(in);
+    WebSocketMessage parsed = PARSER.parseFrom(in);
+    in.checkLastTagWas(0);
+    return parsed;
   }
 
   private static void requireFewFields(byte[] message) throws InvalidProtocolBufferException {

@@ -12,6 +12,8 @@ import org.apache.tomcat.websocket.Transformation;
 import org.apache.tomcat.websocket.TransformationResult;
 import org.apache.tomcat.websocket.WsFrameBase;
 import org.jspecify.annotations.Nullable;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Takes the mask off a client's frames (RFC 6455, section 5.3) eight bytes at a time. The container
@@ -22,6 +24,8 @@ import org.jspecify.annotations.Nullable;
  * judgement of the frame to it. A container that keeps that state elsewhere does all by itself.
  */
 final class Unmasking implements Transformation {
+  private static final Logger LOG = LoggerFactory.getLogger(Unmasking.class);
+
   private static final @Nullable Frames FRAMES = Frames.find();
 
   /** The container's state of the frame that is being read. */
@@ -47,6 +51,7 @@ final class Unmasking implements Transformation {
             frames.findVarHandle(WsFrameBase.class, "payloadLength", long.class),
             frames.findVarHandle(WsFrameBase.class, "payloadWritten", long.class));
       } catch (ReflectiveOperationException e) {
+        LOG.warn("the container keeps frames elsewhere than expected, and unmasks them slowly", e);
         return null;
       }
     }

@@ -31,7 +31,7 @@ final class GroupCommit implements AutoCloseable {
   private static final int MAX_GROUP = 256;
 
   /** Bytes after which a transaction takes no more deliveries. */
-  private static final long MAX_GROUP_BYTES = 256 << 10;
+  private static final long MAX_GROUP_BYTES = 1 << 20;
 
   /** When to come back to a line that is too long. */
   private static final Duration RETRY = Duration.ofSeconds(1);

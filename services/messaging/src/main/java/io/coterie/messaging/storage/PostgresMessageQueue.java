@@ -35,6 +35,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.function.Function;
+import java.util.function.ToIntFunction;
 import org.jspecify.annotations.Nullable;
 import org.signal.libsignal.protocol.InvalidVersionException;
 import org.signal.libsignal.protocol.SealedSenderMultiRecipientMessage;
@@ -49,6 +50,9 @@ import org.springframework.transaction.support.TransactionTemplate;
  * OnlineQueue} has them. A connected device is told as soon as there is something to fetch.
  */
 public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
+  /** Most bytes of what one statement stores, unless it is one message. */
+  private static final int STATEMENT_BYTES = 256 << 10;
+
   private static final Logger LOG = LoggerFactory.getLogger(PostgresMessageQueue.class);
 
   /** Acknowledged messages deleted in one transaction. */
@@ -215,6 +219,14 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
               .list());
     }
     List<Long> ids = new ArrayList<>();
+    for (List<byte[]> part : inParts(bodies, body -> body.length)) {
+      ids.addAll(insertPart(part));
+    }
+    return ids;
+  }
+
+  private List<Long> insertPart(List<byte[]> bodies) {
+    List<Long> ids = new ArrayList<>();
     bodies.forEach(body -> ids.add(bodyIds.remove()));
     batch.update(
         """
@@ -229,10 +241,31 @@ public final class PostgresMessageQueue implements MessageQueue, AutoCloseable {
     return ids;
   }
 
-  private void insert(List<Row> rows, List<Long> bodyIds) {
-    if (rows.isEmpty()) {
-      return;
+  /**
+   * Statements of a group. The driver puts all values of one into one array; larger ones than half
+   * of a region of the heap have regions of their own, and a full collection follows.
+   */
+  private static <T> List<List<T>> inParts(List<T> all, ToIntFunction<T> bytes) {
+    List<List<T>> parts = new ArrayList<>();
+    int room = 0;
+    for (T one : all) {
+      int size = bytes.applyAsInt(one);
+      if (parts.isEmpty() || size > room) {
+        parts.add(new ArrayList<>());
+        room = STATEMENT_BYTES;
+      }
+      parts.getLast().add(one);
+      room -= size;
     }
+    return parts;
+  }
+
+  private void insert(List<Row> rows, List<Long> bodyIds) {
+    inParts(rows, row -> row.recipient().envelope().getSerializedSize())
+        .forEach(part -> insertPart(part, bodyIds));
+  }
+
+  private void insertPart(List<Row> rows, List<Long> bodyIds) {
     Timestamp now = Timestamp.from(clock.instant());
     // The device may have gone since it was looked up; then nobody is left to read the message.
     batch.update(

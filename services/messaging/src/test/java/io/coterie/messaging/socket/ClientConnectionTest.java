@@ -26,6 +26,7 @@ import java.time.Clock;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
@@ -67,7 +68,11 @@ class ClientConnectionTest {
             if (method.equals("close")) {
               closed = ((CloseReason) arguments[0]).getCloseCode().getCode();
             }
-            return method.equals("getAsyncRemote") ? remote : null;
+            return switch (method) {
+              case "getAsyncRemote" -> remote;
+              case "getUserProperties" -> new HashMap<String, Object>();
+              default -> null;
+            };
           });
     }
 

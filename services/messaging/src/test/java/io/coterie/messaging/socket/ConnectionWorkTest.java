@@ -42,7 +42,7 @@ class ConnectionWorkTest {
   @BeforeEach
   void begin() throws IOException {
     Binder defaults = new Binder(new MapConfigurationPropertySource());
-    Rate rate = new Rate(100, 100);
+    Rate rate = new Rate(65_536, 65_536);
     Rates rates = new Rates(rate, rate, rate, rate, rate, rate, rate, rate);
     work =
         new ConnectionWork(
@@ -132,16 +132,34 @@ class ConnectionWorkTest {
   @Test
   void an_address_without_credentials_that_sends_more_than_its_rate_is_read_later() {
     work.authenticated(request(), new Source.OfAccount(UUID.randomUUID()));
-    work.framesRead("1", NETWORK, 1_000_000);
-    work.framesRead("2", NETWORK, 100);
+    assertThat(work.isAnonymous("1")).isFalse();
+    assertThat(work.isAnonymous("2")).isTrue();
+    work.anonymousFramesRead(NETWORK, 100);
     frames("2", NETWORK).orTimeout(60, TimeUnit.SECONDS).join();
     assertThat(registry.counter("coterie.messaging.read.later").count()).isZero();
 
-    work.framesRead("2", NETWORK, 1_000_000);
+    work.anonymousFramesRead(NETWORK, 100_000_000);
     assertThat(registry.counter("coterie.messaging.read.later").count()).isEqualTo(1);
     CompletableFuture<Void> later = frames("2", NETWORK);
     frames("1", NETWORK).orTimeout(60, TimeUnit.SECONDS).join();
     frames("3", Source.ofRemote(CLIENT)).orTimeout(60, TimeUnit.SECONDS).join();
+    assertThat(later).isNotDone();
+    work.close();
+    later.orTimeout(60, TimeUnit.SECONDS).join();
+  }
+
+  @Test
+  void calls_over_http_count_for_their_address_but_not_those_of_the_edge() {
+    work.identified("1", peer, new X509Certificate[] {authority.certificate("edge")});
+    work.requestRead("1", NETWORK, 100_000_000);
+    assertThat(registry.counter("coterie.messaging.read.later").count()).isZero();
+    work.requestRead("2", NETWORK, 100_000_000);
+    assertThat(registry.counter("coterie.messaging.read.later").count()).isEqualTo(1);
+    CompletableFuture<Void> later = new CompletableFuture<>();
+    work.request(NETWORK, () -> later.complete(null));
+    CompletableFuture<Void> other = new CompletableFuture<>();
+    work.request(Source.ofRemote(CLIENT), () -> other.complete(null));
+    other.orTimeout(60, TimeUnit.SECONDS).join();
     assertThat(later).isNotDone();
     work.close();
     later.orTimeout(60, TimeUnit.SECONDS).join();
