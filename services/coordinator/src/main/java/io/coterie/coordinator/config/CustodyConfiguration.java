@@ -148,7 +148,9 @@ class CustodyConfiguration {
         System::nanoTime);
   }
 
-  @Bean
+  // A start that fails destroys the beans and closes no context; the threads wait for the maker to
+  // end.
+  @Bean(destroyMethod = "stop")
   PresignatureMaker presignatureMaker(
       PresignatureStock stock,
       KeyDirectory keys,
