@@ -14,8 +14,8 @@ import org.springframework.boot.context.properties.bind.DefaultValue;
  * @param messages messages, for each pair of sender and recipient
  * @param sealedMessages messages of unidentified senders, for each recipient
  * @param stories stories, for each recipient
- * @param anonymousBytes bytes of WebSockets without credentials, for each address; what goes beyond
- *     is not refused, but read later
+ * @param anonymousBytes bytes of clients without credentials, for each address; more is not
+ *     refused, but read later
  * @param changes uploads of keys and attributes, for each device
  */
 public record Rates(
