@@ -33,7 +33,7 @@ impl Configured {
 
     /// [G1.3] the openers' key, signed by all openers.
     pub(crate) fn attested_key(&self, key: &proto::OpenersKey) -> Result<AttestedKey, Failure> {
-        let holders: Holders<ToOpen> = holders(key.key.as_ref())?;
+        let holders: Holders<ToOpen> = shown(key.key.as_ref(), "the openers' key")?;
         let signatures = signatures(&key.signatures)?;
         Ok(holders.of(&self.openers)?.attested(GroupId::new(&key.group, key.epoch)?, &signatures)?)
     }
@@ -99,6 +99,11 @@ pub(crate) fn holders<K: Purpose>(key: Option<&proto::KeyPublic>) -> Result<Hold
         (key.proof_of_possession.is_empty() && key.chain_code.is_empty()).then_some(made)
     };
     decode().ok_or(SetupError::KeyPublicInvalid)
+}
+
+/// The same of a key that others show: a fault of it is theirs, and not the caller's.
+pub(crate) fn shown<K: Purpose>(key: Option<&proto::KeyPublic>, what: &str) -> Result<Holders<K>, Failure> {
+    holders(key).map_err(|_| Failure::malformed(what))
 }
 
 /// The same for the caller.

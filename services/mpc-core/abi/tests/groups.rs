@@ -341,6 +341,11 @@ fn a_group_is_signed_by_everybody() {
     let mut renamed = world.openers_key.clone();
     renamed.epoch = 2;
     assert_eq!(reason(named(renamed)), GroupRefusal::NotAttested);
+    // A key that is none comes from others, too.
+    let mut broken = world.openers_key.clone();
+    broken.key.as_mut().unwrap().public_key[1] ^= 1;
+    assert_eq!(reason(named(broken)), GroupRefusal::Malformed);
+    assert_eq!(reason(named(OpenersKey { key: None, ..world.openers_key.clone() })), GroupRefusal::Malformed);
 }
 
 /// An issuing key is made by the configured issuers for what the openers have signed, or not at all.

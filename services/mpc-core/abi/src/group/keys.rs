@@ -8,7 +8,7 @@ use threshold_issuer::key::{Holders, ToIssue, ToOpen};
 use threshold_issuer::{AttestedGroup, OpenerShare, key_id};
 
 use super::caller::{Caller, group};
-use crate::group_parties::{Configured, holders, holders_message, party, signatures};
+use crate::group_parties::{Configured, holders, holders_message, party, shown, signatures};
 use crate::os_rng::os_rng;
 use crate::proto::group_call::{
     AssembleGroup, AttestGroup, AttestOpenersKey, CheckGroup, CreateOpenerKey, NameIssuingKey,
@@ -67,7 +67,7 @@ pub(super) fn attest_group(caller: &Caller<'_>, call: &AttestGroup) -> Result<At
 pub(super) fn assemble_group(call: &AssembleGroup) -> Result<GroupChecked, Failure> {
     let configured = Configured::new(call.parties.as_ref())?;
     let published = Arc::new(GroupPublic::decode(&call.published, &configured.openers)?);
-    let public: Holders<ToIssue> = holders(call.issuers.as_ref())?;
+    let public: Holders<ToIssue> = shown(call.issuers.as_ref(), "the issuing key")?;
     let signatures = signatures(&call.signatures)?;
     let group = AttestedGroup::new(published, Arc::new(public), &configured.issuers, &signatures)?;
     Ok(checked(&group))

@@ -75,6 +75,35 @@ create table key_renewals (
 create unique index key_renewals_one_running on key_renewals (key_name) where state = 1;
 create index key_renewals_by_epoch on key_renewals (key_name, from_epoch);
 
+-- Every request to make an epoch of a group of approvers. An epoch belongs to one request for ever, also if it was not
+-- made: parties may have signed for it.
+create table approver_groups (
+  id               bigint generated always as identity primary key,
+  name             text        not null check (name ~ '^groups/[a-z][a-z0-9-]{0,62}$'),
+  epoch            integer     not null check (epoch >= 1),
+  requester        text        not null,
+  request_id       uuid        not null,
+  intent_digest    bytea       not null check (octet_length(intent_digest) = 32),
+  -- The serialised SignedIntent as it was received: a resumed run sends it to the signers.
+  signed_intent    bytea       not null,
+  issuer_threshold smallint    not null,
+  issuers          text[]      not null,
+  opener_threshold smallint    not null,
+  openers          text[]      not null,
+  state            smallint    not null check (state between 1 and 3), -- Group.State: CREATING, ACTIVE, FAILED
+  not_after        timestamptz not null,
+  created_at       timestamptz not null,
+  worker           text,
+  -- The group with the signatures of all issuers. Set when ACTIVE.
+  attested         bytea,
+  -- The serialised google.rpc.Status, set when FAILED.
+  error            bytea,
+  constraint approver_groups_request_once unique (requester, request_id),
+  constraint approver_groups_epoch_once unique (name, epoch),
+  constraint approver_groups_result check ((state = 2) = (attested is not null) and (state = 3) = (error is not null))
+);
+create index approver_groups_creating on approver_groups (id) where state = 1;
+
 -- Every request to sign. No foreign key to keys: keys are never deleted, and the check would take a share lock on the
 -- row of a busy key for every signature.
 create table signings (

@@ -110,6 +110,41 @@ CREATE UNIQUE INDEX key_share_one_active ON key_share (key) WHERE state = 'ACTIV
 CREATE UNIQUE INDEX key_share_one_provisional ON key_share (key) WHERE state = 'PROVISIONAL';
 CREATE INDEX key_share_by_key ON key_share (key);
 
+-- Groups of approvers, by epoch. An epoch is begun for one request, and each of its results is stored once and never
+-- replaced: the signatures of this party about the epoch follow from them.
+CREATE TABLE group_epoch (
+  name           TEXT NOT NULL,
+  epoch          INTEGER NOT NULL CHECK (epoch > 0),
+  requester      TEXT NOT NULL,
+  request_id     TEXT NOT NULL,
+  intent_digest  BLOB NOT NULL CHECK (length(intent_digest) = 32),
+  -- coterie.core.v1.GroupParties
+  parties        BLOB NOT NULL,
+  -- coterie.core.v1.KeyPublic and this party's sealed share of the openers' key, and of the issuing key.
+  opening_public BLOB,
+  opening_sealed BLOB CHECK ((opening_sealed IS NULL) = (opening_public IS NULL)),
+  issuing_public BLOB,
+  issuing_sealed BLOB CHECK ((issuing_sealed IS NULL) = (issuing_public IS NULL)),
+  -- The group's public data, as this issuer signs them.
+  published      BLOB CHECK (published IS NULL OR issuing_public IS NOT NULL),
+  -- The group with the signatures of all issuers.
+  attested       BLOB,
+  -- For whose disk it counts.
+  account        TEXT NOT NULL,
+  PRIMARY KEY (name, epoch)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER group_epoch_once BEFORE UPDATE ON group_epoch
+  WHEN old.opening_public IS NOT NULL AND old.opening_public IS NOT new.opening_public
+    OR old.opening_sealed IS NOT NULL AND old.opening_sealed IS NOT new.opening_sealed
+    OR old.issuing_public IS NOT NULL AND old.issuing_public IS NOT new.issuing_public
+    OR old.issuing_sealed IS NOT NULL AND old.issuing_sealed IS NOT new.issuing_sealed
+    OR old.published IS NOT NULL AND old.published IS NOT new.published
+    OR old.attested IS NOT NULL AND old.attested IS NOT new.attested
+BEGIN
+  SELECT RAISE(ABORT, 'a result of an epoch is stored once');
+END;
+
 -- Refreshes of which this party has told others that it has no share and never will: none is stored after that.
 -- Forgotten when the key has its next epoch.
 CREATE TABLE declined_session (
@@ -324,4 +359,19 @@ END;
 CREATE TRIGGER key_share_gone AFTER DELETE ON key_share BEGIN
   UPDATE kept_bytes SET bytes = bytes - 600 - octet_length(old.key_public) - octet_length(old.sealed)
     - octet_length(old.certificate) WHERE account = old.account;
+END;
+
+CREATE TRIGGER group_epoch_kept AFTER INSERT ON group_epoch BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 400 + octet_length(new.parties))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER group_epoch_changed AFTER UPDATE ON group_epoch BEGIN
+  UPDATE kept_bytes SET bytes = bytes
+      + ifnull(octet_length(new.opening_public), 0) + ifnull(octet_length(new.opening_sealed), 0)
+      + ifnull(octet_length(new.issuing_public), 0) + ifnull(octet_length(new.issuing_sealed), 0)
+      + ifnull(octet_length(new.published), 0) + ifnull(octet_length(new.attested), 0)
+      - ifnull(octet_length(old.opening_public), 0) - ifnull(octet_length(old.opening_sealed), 0)
+      - ifnull(octet_length(old.issuing_public), 0) - ifnull(octet_length(old.issuing_sealed), 0)
+      - ifnull(octet_length(old.published), 0) - ifnull(octet_length(old.attested), 0)
+    WHERE account = new.account;
 END;

@@ -38,7 +38,7 @@ class ModuleArrowsTest {
           entry(
               "simulation",
               Set.of("proto", "platform", "channel", "mpc", "trust", "signer", "coordinator")),
-          entry("cli", Set.of("proto", "platform", "trust")),
+          entry("cli", Set.of("proto", "platform", "trust", "mpc")),
           // It starts whole installations, and simulates none.
           entry(
               "acceptance",

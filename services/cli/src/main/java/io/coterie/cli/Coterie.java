@@ -1,6 +1,7 @@
 package io.coterie.cli;
 
 import io.coterie.cli.doctor.DoctorCommand;
+import io.coterie.cli.group.GroupCommand;
 import io.coterie.cli.intent.IntentCommand;
 import io.coterie.cli.key.KeysCommand;
 import io.coterie.cli.plan.PlanCommand;
@@ -59,6 +60,7 @@ public final class Coterie implements Terminal.Holder {
   private static final List<Class<?>> COMMANDS =
       List.of(
           KeysCommand.class,
+          GroupCommand.class,
           SignCommand.class,
           CancelCommand.class,
           VerifyCommand.class,
@@ -78,6 +80,7 @@ public final class Coterie implements Terminal.Holder {
   private static final Set<Class<?>> CONNECTED =
       Set.of(
           KeysCommand.class,
+          GroupCommand.class,
           SignCommand.class,
           CancelCommand.class,
           DoctorCommand.class,

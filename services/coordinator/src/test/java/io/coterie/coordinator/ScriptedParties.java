@@ -30,6 +30,7 @@ import java.security.MessageDigest;
 import java.time.Instant;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
@@ -151,6 +152,10 @@ final class ScriptedParties implements AutoCloseable {
   /** The messages with which a party answers one. */
   volatile BiFunction<Member, CancelQuestion, List<CancelAnswer>> cancelling = (_, _) -> List.of();
 
+  /** The message with which a party answers the bytes of an order about a group. */
+  volatile BiFunction<Member, ByteString, Optional<PartyMessage>> grouping =
+      (_, _) -> Optional.empty();
+
   final Set<ByteString> cancelled = ConcurrentHashMap.newKeySet();
 
   ScriptedParties(MemoryNetwork network) {
@@ -203,6 +208,10 @@ final class ScriptedParties implements AutoCloseable {
                         channel,
                         inbound.sender(),
                         PartyMessage.newBuilder().setCancelAnswer(answer).build()));
+      } else if (message.hasGroupOrder()) {
+        grouping
+            .apply(channel.self(), message.getGroupOrder())
+            .ifPresent(answer -> send(channel, inbound.sender(), answer));
       } else if (message.hasOrder()) {
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));

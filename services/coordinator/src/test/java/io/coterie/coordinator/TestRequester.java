@@ -9,6 +9,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -69,6 +70,11 @@ final class TestRequester {
             .setInstallation(installation(intent.getInstallation()))
             .setKeyFingerprint(fingerprint(intent.getKeyFingerprint(), intent.getKey()))
             .build());
+  }
+
+  SignedIntent sign(GroupIntent intent) {
+    return signer.sign(
+        intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
   }
 
   SignedIntent sign(RefreshIntent intent) {

@@ -32,10 +32,7 @@ import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import java.util.TreeSet;
@@ -56,14 +53,6 @@ class FrostReshareTest {
   private static final List<Integer> OTHERS = List.of(3, 4, 5);
 
   // Of a signed core envelope, as engine/src/envelope.rs draws it.
-  private static final int ROUND_AT = 35;
-  private static final int BODY_AT = 46 + 16 + 32;
-  private static final int SIGNATURE_BYTES = 64;
-  private static final byte[] SIGNED_TAG =
-      "coterie/envelope-signature/2".getBytes(StandardCharsets.US_ASCII);
-
-  /** In which dealers open what they have committed themselves to. */
-  private static final int OPENING_ROUND = 2;
 
   @TempDir Path folder;
   private NativeParties cores;
@@ -287,7 +276,7 @@ class FrostReshareTest {
           }
           if (isOpening(body)) {
             opened.set(true);
-            return withWrongOpening("bravo", body);
+            return CrashTest.withEnvelope(body, WrongOpening.of(cores, "bravo", envelope(body)));
           }
           return opened.get() && to.role() == Member.Role.PARTY ? null : body;
         });
@@ -325,29 +314,7 @@ class FrostReshareTest {
 
   private static boolean isOpening(byte[] body) {
     ByteString envelope = envelope(body);
-    return !envelope.isEmpty() && envelope.byteAt(ROUND_AT) == OPENING_ROUND;
-  }
-
-  /** The last bit of the opening is another one, and the envelope is signed again. */
-  private byte[] withWrongOpening(String dealer, byte[] body) {
-    byte[] envelope = envelope(body).toByteArray();
-    int end = envelope.length - SIGNATURE_BYTES;
-    envelope[end - 1] ^= 1;
-    byte[] signed =
-        ByteString.copyFrom(SIGNED_TAG)
-            .concat(ByteString.copyFrom(envelope, 0, BODY_AT))
-            .concat(ByteString.copyFrom(sha256(Arrays.copyOfRange(envelope, BODY_AT, end))))
-            .toByteArray();
-    System.arraycopy(cores.signAs(dealer, signed), 0, envelope, end, SIGNATURE_BYTES);
-    return CrashTest.withEnvelope(body, envelope);
-  }
-
-  private static byte[] sha256(byte[] bytes) {
-    try {
-      return MessageDigest.getInstance("SHA-256").digest(bytes);
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException(e);
-    }
+    return WrongOpening.isOpening(envelope);
   }
 
   /** A share of the old epoch, put back from a copy, signs with nobody. */

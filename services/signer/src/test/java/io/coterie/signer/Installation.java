@@ -30,6 +30,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
@@ -287,6 +288,7 @@ public final class Installation implements AutoCloseable {
     public final SimpleMeterRegistry meters = new SimpleMeterRegistry();
     private final SecureChannel channel;
     private final WorkPool pool;
+    private final TestGroups groups;
 
     Party(String name, ProtocolCore core) {
       this.name = name;
@@ -304,12 +306,14 @@ public final class Installation implements AutoCloseable {
               Map.of(
                   "wallet",
                   new RequesterRule(
-                      List.of(new Glob("keys/treasury-*"), new Glob("keys/main")),
+                      List.of(
+                          new Glob("keys/treasury-*"), new Glob("keys/main"), new Glob("groups/*")),
                       Set.of(
                           Scheme.SCHEME_BLS12381,
                           Scheme.SCHEME_ECDSA_SECP256K1,
                           Scheme.SCHEME_ED25519,
                           Scheme.SCHEME_BIP340_SECP256K1),
+                      true,
                       true,
                       true,
                       true,
@@ -319,19 +323,19 @@ public final class Installation implements AutoCloseable {
                       List.of(new Glob("*")),
                       1024,
                       RequesterRule.Lapse.AFTER_DEADLINE)));
+      ClaimLedger ledger = claims.apply(name, store.claims());
+      PolicyGate gate =
+          intent -> {
+            judging.accept(name, intent);
+            return policy.admit(intent);
+          };
       driver =
           new SessionService(
               new SessionPorts(
                   net,
-                  intent -> {
-                    judging.accept(name, intent);
-                    return policy.admit(intent);
-                  },
+                  gate,
                   new SessionPorts.Ledgers(
-                      claims.apply(name, store.claims()),
-                      store.shares(),
-                      store.shownClaims(),
-                      store.holds()),
+                      ledger, store.shares(), store.shownClaims(), store.holds()),
                   core,
                   store.audit(),
                   metrics,
@@ -339,6 +343,7 @@ public final class Installation implements AutoCloseable {
               limits,
               _ -> Duration.ZERO,
               pool);
+      groups = new TestGroups(core, net, gate, store, ledger, driver, limits, metrics, clock, pool);
       net.deliverTo(driver);
       channel.start();
     }
@@ -366,6 +371,7 @@ public final class Installation implements AutoCloseable {
     /** Ends abruptly; only the disk remains. */
     public void kill() {
       channel.close();
+      groups.close();
       driver.close();
       pool.close();
       store.close();
@@ -379,6 +385,7 @@ public final class Installation implements AutoCloseable {
     private final LinkedBlockingQueue<Incoming> reports = new LinkedBlockingQueue<>();
     public final LinkedBlockingQueue<Envelope> envelopes = new LinkedBlockingQueue<>();
     public final LinkedBlockingQueue<EpochAnswer> epochs = new LinkedBlockingQueue<>();
+    final LinkedBlockingQueue<InboundMessage> groupReports = new LinkedBlockingQueue<>();
 
     private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
 
@@ -417,6 +424,8 @@ public final class Installation implements AutoCloseable {
                 });
       } else if (body.hasEpochAnswer()) {
         epochs.add(body.getEpochAnswer());
+      } else if (body.hasGroupReport()) {
+        groupReports.add(message);
       } else if (body.hasEnvelope()) {
         envelopes.add(
             new Envelope(

@@ -37,7 +37,8 @@ class PackageArrowsTest {
     "io.coterie.signer.claim",
     "io.coterie.signer.share",
     "io.coterie.signer.operation",
-    "io.coterie.signer.session"
+    "io.coterie.signer.session",
+    "io.coterie.signer.group"
   };
 
   @ArchTest
@@ -74,6 +75,10 @@ class PackageArrowsTest {
           .definedBy("io.coterie.signer.operation")
           .layer("session")
           .definedBy("io.coterie.signer.session")
+          .layer("group")
+          .definedBy("io.coterie.signer.group")
+          .whereLayer("group")
+          .mayOnlyAccessLayers("order", "party", "claim")
           .whereLayer("order")
           .mayNotAccessAnyLayer()
           .whereLayer("party")

@@ -78,6 +78,7 @@ final class SimulatedParty {
           true,
           true,
           true,
+          false,
           new ShareFloor(2, 2, Set.of()),
           EnumSet.allOf(PayloadKind.class),
           List.of(PathPrefix.parse("m")),

@@ -12,7 +12,7 @@ public record Glob(String pattern) {
   /** Characters of a pattern. */
   public static final int MAX_LENGTH = 256;
 
-  private static final Pattern OF_KEYS = Pattern.compile("\\*|keys/[a-z*][a-z0-9*-]*");
+  private static final Pattern OF_KEYS = Pattern.compile("\\*|(keys|groups)/[a-z*][a-z0-9*-]*");
 
   public Glob {
     if (pattern.isEmpty() || pattern.length() > MAX_LENGTH) {
@@ -21,15 +21,16 @@ public record Glob(String pattern) {
   }
 
   /**
-   * A pattern of names of keys.
+   * A pattern of names of keys, or of groups of approvers.
    *
-   * @throws IllegalArgumentException if no key can have a name that fits
+   * @throws IllegalArgumentException if none can have a name that fits
    */
   public static Glob ofKeys(String pattern) {
     Glob glob = new Glob(pattern);
     if (!glob.isOfKeys()) {
       throw new IllegalArgumentException(
-          "'%s' is no name or pattern of keys: keys/ and [a-z0-9-], with * for any text"
+          ("'%s' is no name or pattern of keys or groups: keys/ or groups/ and [a-z0-9-], with * for"
+                  + " any text")
               .formatted(pattern));
     }
     return glob;

@@ -2,7 +2,7 @@ package io.coterie.trust;
 
 /** A change of keys that a requester may ask for; see the rights of its rule at the signers. */
 public enum KeyRight {
-  /** Makes a new key. */
+  /** Makes a new key, or a new epoch of a group of approvers. */
   CREATE,
   /** Gives the same parties new shares. */
   REFRESH,

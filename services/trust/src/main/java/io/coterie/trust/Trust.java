@@ -29,8 +29,8 @@ public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
    *
    * @param publicKeys X.509 forms (SPKI): the present one, and those that signed the intents of
    *     keys that still exist
-   * @param keys names of the keys that it may ask for, {@code keys/...}; {@code *} stands for any
-   *     text
+   * @param keys names of the keys and groups that it may ask for, {@code keys/...} and {@code
+   *     groups/...}; {@code *} stands for any text
    * @param rights the changes of such keys that it may ask for
    * @param minThreshold a key that fewer parties can use is not believed; at least 1
    * @param minParties a key that fewer parties hold is not believed; at least 1
@@ -56,7 +56,8 @@ public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
       for (Glob glob : keys) {
         if (!glob.isOfKeys()) {
           throw new IllegalArgumentException(
-              "requester %s: '%s' is no name or pattern of keys, keys/..., with * for any text"
+              ("requester %s: '%s' is no name or pattern of keys or groups, keys/... or groups/...,"
+                      + " with * for any text")
                   .formatted(name, glob.pattern()));
         }
       }

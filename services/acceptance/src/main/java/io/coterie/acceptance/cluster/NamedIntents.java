@@ -3,6 +3,7 @@ package io.coterie.acceptance.cluster;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -74,6 +75,11 @@ public final class NamedIntents {
             .setInstallation(installation(intent.getInstallation()))
             .setKeyFingerprint(fingerprint(intent.getKeyFingerprint(), intent.getKey()))
             .build());
+  }
+
+  public SignedIntent sign(GroupIntent intent) {
+    return signer.sign(
+        intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
   }
 
   public SignedIntent sign(KeyIntent intent) {

@@ -9,6 +9,7 @@ import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -115,6 +116,11 @@ public final class WalletBackend implements AutoCloseable {
 
   public KeyServiceGrpc.KeyServiceBlockingStub keys() {
     return KeyServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
+  }
+
+  public GroupServiceGrpc.GroupServiceBlockingStub groups() {
+    return GroupServiceGrpc.newBlockingStub(channel)
         .withDeadlineAfter(DEADLINE.toMillis(), TimeUnit.MILLISECONDS);
   }
 
@@ -273,7 +279,8 @@ public final class WalletBackend implements AutoCloseable {
         .setNotAfter(notAfter());
   }
 
-  private static Timestamp notAfter() {
+  /** When an intent that is signed now ends. */
+  public static Timestamp notAfter() {
     return Timestamps.fromMillis(System.currentTimeMillis() + INTENT_VALIDITY.toMillis());
   }
 

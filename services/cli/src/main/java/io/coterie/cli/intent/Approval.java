@@ -8,6 +8,7 @@ import io.coterie.cli.terminal.Printing;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -99,6 +100,11 @@ public final class Approval {
 
   /** Shows an intent to reshare a key and asks for consent. */
   public void require(@Nullable CommandSpec spec, String requester, ReshareIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  }
+
+  /** Shows an intent to make an epoch of a group and asks for consent. */
+  public void require(@Nullable CommandSpec spec, String requester, GroupIntent intent) {
     require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 

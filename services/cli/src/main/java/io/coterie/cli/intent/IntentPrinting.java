@@ -13,6 +13,7 @@ import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -121,6 +122,23 @@ final class IntentPrinting {
     Output.row(out, "asks for", "no signature, ever, under this request id");
     Output.row(out, "", "request id: " + intent.getRequestId());
     Output.row(out, "", "reshare epoch: " + intent.getReshareEpoch());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, GroupIntent intent) {
+    out.println(heading);
+    Output.row(out, "group", intent.getGroup());
+    Output.row(out, "in", escaped(intent.getInstallation()));
+    Output.row(out, "purpose", escaped(intent.getPurpose()));
+    Output.row(
+        out, "good until", Instant.ofEpochSecond(intent.getNotAfter().getSeconds()).toString());
+    Output.row(out, "asks for", "a new epoch of this group of approvers");
+    Output.row(out, "", "epoch: " + Integer.toUnsignedString(intent.getEpoch()));
+    Output.row(
+        out, "", "issuers, " + holders(intent.getIssuerThreshold(), intent.getIssuersList()));
+    Output.row(
+        out, "", "openers, " + holders(intent.getOpenerThreshold(), intent.getOpenersList()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
     digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
   }
 

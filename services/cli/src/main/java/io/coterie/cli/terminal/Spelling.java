@@ -23,6 +23,11 @@ public final class Spelling {
     return key.startsWith("keys/") ? key : "keys/" + key;
   }
 
+  /** {@code approvers} and {@code groups/approvers} mean the same group. */
+  public static String groupName(String group) {
+    return group.startsWith("groups/") ? group : "groups/" + group;
+  }
+
   /** A scheme as {@code ecdsa-secp256k1}. */
   public static String scheme(Scheme scheme) {
     return scheme.name().replaceFirst("^SCHEME_", "").toLowerCase(Locale.ROOT).replace('_', '-');

@@ -5,9 +5,11 @@ import io.coterie.coordinator.api.Client;
 import io.coterie.coordinator.api.ClientAuthentication;
 import io.coterie.coordinator.api.ClientDirectory;
 import io.coterie.coordinator.api.ErrorMapping;
+import io.coterie.coordinator.api.GroupApi;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
 import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
@@ -68,6 +70,11 @@ class ApiConfiguration {
       EpochQuestions epochs,
       IntentCheck intents) {
     return new KeyApi(creations, renewals, keys, epochs, intents);
+  }
+
+  @Bean
+  GroupApi groupApi(GroupCreations groups, IntentCheck intents) {
+    return new GroupApi(groups, intents);
   }
 
   @Bean

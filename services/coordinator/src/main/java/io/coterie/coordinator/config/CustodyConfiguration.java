@@ -2,6 +2,9 @@ package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.group.GroupCreations;
+import io.coterie.coordinator.custody.group.GroupMaker;
+import io.coterie.coordinator.custody.group.GroupOrders;
 import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
@@ -29,6 +32,7 @@ import io.coterie.coordinator.session.QuorumChooser;
 import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.session.ResultVerifier;
 import io.coterie.coordinator.session.Sessions;
+import io.coterie.coordinator.storage.JdbcGroupStore;
 import io.coterie.coordinator.storage.JdbcKeyStore;
 import io.coterie.coordinator.storage.JdbcLedgerStore;
 import io.coterie.coordinator.storage.JdbcRenewalStore;
@@ -227,6 +231,35 @@ class CustodyConfiguration {
   }
 
   @Bean
+  GroupCreations groupCreations(
+      DataSource durable,
+      Worker worker,
+      Sessions sessions,
+      MpcCore core,
+      ChannelConnector link,
+      CoordinatorProperties properties,
+      Requests.Services services) {
+    CoordinatorProperties.KeygenTime time = properties.keygen();
+    CoordinatorProperties.Limits limits = properties.limits();
+    GroupOrders orders = new GroupOrders(services.metrics(), services.time(), services.random());
+    sessions.reportGroupsTo(orders);
+    GroupMaker maker =
+        new GroupMaker(
+            orders,
+            // Groups are checked without any secret, whatever observes the sessions of keys.
+            NativeMpcCore.load()::call,
+            core,
+            link,
+            new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+            new RunLimits(
+                limits.runs(), limits.atOnce(), limits.keygenSessions(), limits.clockSkew()),
+            services.stopping(),
+            services.time(),
+            services.clock());
+    return new GroupCreations(new JdbcGroupStore(durable, worker), maker, services);
+  }
+
+  @Bean
   KeyRenewals keyRenewals(
       DataSource durable,
       Worker worker,
@@ -291,11 +324,12 @@ class CustodyConfiguration {
       ReplicaStore replicas,
       KeyCreations creations,
       KeyRenewals renewals,
+      GroupCreations groups,
       Signings signings,
       Requests.Services services) {
     return new Handover(
         replicas,
-        List.of(creations, renewals, signings),
+        List.of(creations, renewals, groups, signings),
         services.threads(),
         services.time(),
         services.metrics());
@@ -309,12 +343,14 @@ class CustodyConfiguration {
       Stopping stopping,
       KeyCreations creations,
       KeyRenewals renewals,
+      GroupCreations groups,
       Signings signings,
       PresignatureMaker maker,
       Handover handover,
       CoordinatorProperties properties,
       CoordinatorMetrics metrics) {
-    metrics.watchRuns(() -> creations.running() + renewals.running() + signings.running());
+    metrics.watchRuns(
+        () -> creations.running() + renewals.running() + groups.running() + signings.running());
     KeptKeys keptKeys =
         new KeptKeys(new KeyRestoration(keyStore), properties.dataFolder(), properties.trustFile());
     return new CoordinatorLifecycle(

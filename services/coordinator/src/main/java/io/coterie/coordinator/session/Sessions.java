@@ -60,6 +60,8 @@ public final class Sessions {
         }
       };
 
+  private volatile @Nullable GroupListener groups;
+
   private final AtomicBoolean stopping = new AtomicBoolean();
   private final MpcCore core;
   private final Map<Scheme, ResultVerifier> verifiers;
@@ -143,6 +145,11 @@ public final class Sessions {
     byte[] bytes = new byte[size];
     random.nextBytes(bytes);
     return ByteString.copyFrom(bytes);
+  }
+
+  /** Hands reports about groups over from now on. */
+  public void reportGroupsTo(GroupListener listener) {
+    groups = listener;
   }
 
   /** Sends the order of a session and follows it. */
@@ -293,7 +300,15 @@ public final class Sessions {
       case CLAIM_COUNT -> ledgers.stated(inbound.sender(), message.getClaimCount());
       case EPOCH_ANSWER -> epochs.answered(inbound.sender(), message.getEpochAnswer());
       case CANCEL_ANSWER -> cancels.cancelled(inbound.sender(), message.getCancelAnswer());
+      case GROUP_REPORT -> {
+        GroupListener listener = groups;
+        if (listener != null) {
+          listener.reported(inbound.sender(), message.getGroupReport());
+        }
+      }
       case ORDER,
+          GROUP_ORDER,
+          GROUP_ENVELOPE,
           CANCEL,
           CANCEL_QUESTION,
           CLAIM_MEMORY,

@@ -236,17 +236,10 @@ public final class JdbcKeyStore implements KeyStore {
         LIST,
         s -> {
           s.setString(1, afterName);
-          s.setArray(
-              2,
-              s.getConnection()
-                  .createArrayOf("text", globs.stream().map(JdbcKeyStore::pattern).toArray()));
+          s.setArray(2, Sql.patterns(s, globs));
           s.setInt(3, limit);
         },
         JdbcKeyStore::read);
-  }
-
-  private static String pattern(String glob) {
-    return glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace('*', '%');
   }
 
   @Override

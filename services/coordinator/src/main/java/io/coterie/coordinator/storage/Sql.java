@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
+import java.sql.Array;
 import java.sql.Connection;
 import java.sql.PreparedStatement;
 import java.sql.ResultSet;
@@ -194,6 +195,17 @@ final class Sql {
     } catch (InvalidProtocolBufferException e) {
       throw new SQLException("column " + column + " holds other bytes than were stored", e);
     }
+  }
+
+  /** Patterns of {@code like} for names in which {@code *} stands for any text. */
+  static Array patterns(PreparedStatement statement, Set<String> globs) throws SQLException {
+    return statement
+        .getConnection()
+        .createArrayOf("text", globs.stream().map(Sql::pattern).toArray());
+  }
+
+  private static String pattern(String glob) {
+    return glob.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_").replace('*', '%');
   }
 
   static String[] texts(ResultSet row, String column) throws SQLException {

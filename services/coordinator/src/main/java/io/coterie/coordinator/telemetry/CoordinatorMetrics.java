@@ -64,6 +64,11 @@ public final class CoordinatorMetrics {
 
   public static final String KEY_RENEWAL_WORK = "key_renewal";
 
+  public static final String GROUP_CREATION_WORK = "group_creation";
+
+  /** Counter {outcome}: epochs of groups of approvers that were made, or not. */
+  public static final String GROUP_CREATIONS = "coterie.coordinator.groups.creations";
+
   /** Gauge: presignatures ready for use. */
   public static final String PRESIGNATURES_READY = "coterie.coordinator.presignatures.ready";
 
@@ -104,7 +109,8 @@ public final class CoordinatorMetrics {
   public CoordinatorMetrics(MeterRegistry registry) {
     this.registry = registry;
     // From the start, so that an increase can be seen.
-    for (String work : List.of(SIGNING_WORK, KEY_CREATION_WORK, KEY_RENEWAL_WORK)) {
+    for (String work :
+        List.of(SIGNING_WORK, KEY_CREATION_WORK, KEY_RENEWAL_WORK, GROUP_CREATION_WORK)) {
       takenOver(work, 0);
     }
     registry.counter(EVIDENCE_LOST);
@@ -124,6 +130,11 @@ public final class CoordinatorMetrics {
         .counter(
             KEY_CREATIONS, "scheme", scheme(scheme), "outcome", outcome.toLowerCase(Locale.ROOT))
         .increment();
+  }
+
+  /** The making of an epoch of a group ended with {@link #OK} or the name of an error reason. */
+  public void groupCreationEnded(String outcome) {
+    registry.counter(GROUP_CREATIONS, "outcome", outcome.toLowerCase(Locale.ROOT)).increment();
   }
 
   /** A message was ignored. */

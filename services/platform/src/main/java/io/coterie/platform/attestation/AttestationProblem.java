@@ -41,6 +41,12 @@ public enum AttestationProblem {
   PARTIES_OTHER("the shares of %s are not those of the parties asked for", Advice.COMPARE),
   PARTIES_AMBIGUOUS("the trust file gives parties of %s their ids in several ways", Advice.COMPARE),
 
+  GROUP_NAME_MALFORMED(
+      "the answer gives no group a name of the form groups/{group}", Advice.REPORT),
+  GROUP_OTHER("the answer is about another group", Advice.REPORT),
+  GROUP_EPOCH_OTHER("%s is about another epoch of the group", Advice.REPORT),
+  GROUP_PARTY_UNKNOWN("the trust file does not name party %s of the group", Advice.COMPARE),
+
   FIELD_OTHER("field %s of the answer is not as the parties have signed it", Advice.REPORT),
 
   RECEIPT_MALFORMED("a receipt is malformed, or of a kind that is not known here", Advice.UPDATE),

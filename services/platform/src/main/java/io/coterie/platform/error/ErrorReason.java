@@ -45,7 +45,8 @@ public enum ErrorReason {
   RESOURCE_NAME_INVALID(
       Status.Code.INVALID_ARGUMENT,
       "the resource name is not well-formed",
-      "Keys are keys/{key}, signings are keys/{key}/signings/{signing}."),
+      "Keys are keys/{key}, signings are keys/{key}/signings/{signing}, groups are"
+          + " groups/{group}/epochs/{epoch}."),
   CHALLENGE_INVALID(
       Status.Code.INVALID_ARGUMENT,
       "the challenge does not have 32 bytes",
@@ -103,6 +104,17 @@ public enum ErrorReason {
       "key generation ended without a key",
       "Look at the metadata, then try again under another name: if the coordinator lies, the first"
           + " key exists, and could be shown in place of the second."),
+  GROUP_NOT_FOUND(
+      Status.Code.NOT_FOUND, "there is no such group", "List the groups; check name and epoch."),
+  GROUP_EXISTS(
+      Status.Code.ALREADY_EXISTS,
+      "the group has this epoch or a later one, or parties have begun to make it",
+      "An epoch is made once. Repeat the original request to get it, or ask for a later epoch."),
+  GROUP_CREATION_FAILED(
+      Status.Code.ABORTED,
+      "the group was not made",
+      "Look at the metadata, then ask for the next epoch with a new request id: parties may have"
+          + " signed for this one, and sign no other."),
   EPOCH_MISMATCH(
       Status.Code.FAILED_PRECONDITION,
       "the key's shares are of another epoch",

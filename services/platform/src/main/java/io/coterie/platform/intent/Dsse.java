@@ -33,6 +33,9 @@ public final class Dsse {
   /** {@code CancelIntent}. */
   static final String CANCEL_TYPE = "application/vnd.coterie.cancel-intent.v1+protobuf";
 
+  /** {@code GroupIntent}. */
+  static final String GROUP_TYPE = "application/vnd.coterie.group-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 

@@ -27,6 +27,9 @@ public enum IntentProblem {
   KEY_NAME_MALFORMED(
       ErrorReason.INTENT_MALFORMED,
       "key is not keys/{key} with 1 to 63 of [a-z0-9-], starting with a letter"),
+  GROUP_NAME_MALFORMED(
+      ErrorReason.INTENT_MALFORMED,
+      "group is not groups/{group} with 1 to 63 of [a-z0-9-], starting with a letter"),
   SCHEME_UNSUPPORTED(ErrorReason.UNSUPPORTED_SCHEME, "scheme is unset or unknown here"),
   DERIVATION_PATH_NOT_ALLOWED(
       ErrorReason.INTENT_MALFORMED, "derivation_path must be empty for this scheme"),
@@ -134,6 +137,7 @@ public enum IntentProblem {
   EXPIRED(ErrorReason.INTENT_EXPIRED, "not_after has passed"),
   THRESHOLD_OUT_OF_RANGE(
       ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),
+  ISSUER_THRESHOLD_OUT_OF_RANGE(ErrorReason.THRESHOLD_INVALID, "issuer_threshold is not 2 to 19"),
   PARTY_COUNT(ErrorReason.THRESHOLD_INVALID, "parties must have 1 to 20 elements"),
   PARTY_NAME_MALFORMED(ErrorReason.INTENT_MALFORMED, "a party's name is not 1 to 63 of [a-z0-9-]"),
   PARTY_DUPLICATE(ErrorReason.INTENT_MALFORMED, "a party occurs twice"),

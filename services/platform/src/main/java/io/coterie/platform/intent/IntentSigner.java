@@ -2,6 +2,7 @@ package io.coterie.platform.intent;
 
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -56,6 +57,11 @@ public final class IntentSigner {
   /** Signs "never sign anything under this request id". */
   public SignedIntent sign(CancelIntent intent) {
     return sign(Dsse.CANCEL_TYPE, intent.toByteString());
+  }
+
+  /** Signs "make this epoch of a group of approvers". */
+  public SignedIntent sign(GroupIntent intent) {
+    return sign(Dsse.GROUP_TYPE, intent.toByteString());
   }
 
   /** Whether it signs with the private half of that key. */

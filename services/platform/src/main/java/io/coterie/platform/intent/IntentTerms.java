@@ -2,6 +2,7 @@ package io.coterie.platform.intent;
 
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -15,7 +16,8 @@ import org.jspecify.annotations.Nullable;
  * VerifiedIntent}.
  *
  * @param requestId UUID, lower case
- * @param key resource name, {@code keys/{key}}
+ * @param key resource name, {@code keys/{key}}; of a group {@code groups/{group}}
+ * @param scheme of the key; unspecified for a group
  * @param installation whose parties may start it
  * @param purpose free text; may be empty
  * @param end nobody may start on the intent after it; null if the message lacks it
@@ -73,6 +75,16 @@ public record IntentTerms(
         intent.getRequestId(),
         intent.getKey(),
         intent.getScheme(),
+        intent.getInstallation(),
+        intent.getPurpose(),
+        intent.hasNotAfter() ? intent.getNotAfter() : null);
+  }
+
+  static IntentTerms of(GroupIntent intent) {
+    return new IntentTerms(
+        intent.getRequestId(),
+        intent.getGroup(),
+        Scheme.SCHEME_UNSPECIFIED,
         intent.getInstallation(),
         intent.getPurpose(),
         intent.hasNotAfter() ? intent.getNotAfter() : null);

@@ -6,6 +6,7 @@ import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -47,8 +48,11 @@ public final class IntentVerifier {
   /** Bytes of the fingerprint of a key. */
   public static final int FINGERPRINT_BYTES = 16;
 
-  /** Parties of a key. */
+  /** Parties of a key, and issuers or openers of a group. */
   public static final int MAX_PARTIES = 20;
+
+  /** Issuers that it takes to admit a member, who is one more party of the session. */
+  public static final int MAX_ISSUER_THRESHOLD = MAX_PARTIES - 1;
 
   /** Bytes of a public key of any scheme. */
   public static final int MAX_PUBLIC_KEY = 96;
@@ -58,9 +62,15 @@ public final class IntentVerifier {
 
   private static final Set<String> TYPES =
       Set.of(
-          Dsse.SIGNING_TYPE, Dsse.KEY_TYPE, Dsse.REFRESH_TYPE, Dsse.RESHARE_TYPE, Dsse.CANCEL_TYPE);
+          Dsse.SIGNING_TYPE,
+          Dsse.KEY_TYPE,
+          Dsse.REFRESH_TYPE,
+          Dsse.RESHARE_TYPE,
+          Dsse.CANCEL_TYPE,
+          Dsse.GROUP_TYPE);
 
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
+  private static final Pattern GROUP_NAME = Pattern.compile("groups/[a-z][a-z0-9-]{0,62}");
   private static final Pattern INSTALLATION = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
   private static final Pattern PARTY_NAME = Pattern.compile("[a-z0-9][a-z0-9-]{0,62}");
 
@@ -69,6 +79,11 @@ public final class IntentVerifier {
   /** Whether a string is the resource name of a key, {@code keys/{key}}. */
   public static boolean isKeyName(String name) {
     return KEY_NAME.matcher(name).matches();
+  }
+
+  /** Whether a string is the resource name of a group, {@code groups/{group}}. */
+  public static boolean isGroupName(String name) {
+    return GROUP_NAME.matcher(name).matches();
   }
 
   /**
@@ -122,6 +137,9 @@ public final class IntentVerifier {
       case Dsse.CANCEL_TYPE ->
           new VerifiedIntent.Cancellation(
               requester, digest, signed, check(decode(CancelIntent.parser(), payload)));
+      case Dsse.GROUP_TYPE ->
+          new VerifiedIntent.GroupCreation(
+              requester, digest, signed, check(decode(GroupIntent.parser(), payload)));
       default ->
           new VerifiedIntent.KeyReshare(
               requester, digest, signed, check(decode(ReshareIntent.parser(), payload)));
@@ -196,6 +214,19 @@ public final class IntentVerifier {
     return intent;
   }
 
+  private static GroupIntent check(GroupIntent intent) throws IntentException {
+    checkRequest(IntentTerms.of(intent));
+    require(isGroupName(intent.getGroup()), IntentProblem.GROUP_NAME_MALFORMED);
+    checkEpoch(intent.getEpoch());
+    checkHolders(intent.getIssuerThreshold(), intent.getIssuersList());
+    // One issuer could invent members, and a session has no room for more than these and one.
+    require(
+        intent.getIssuerThreshold() >= 2 && intent.getIssuerThreshold() <= MAX_ISSUER_THRESHOLD,
+        IntentProblem.ISSUER_THRESHOLD_OUT_OF_RANGE);
+    checkHolders(intent.getOpenerThreshold(), intent.getOpenersList());
+    return intent;
+  }
+
   private static void checkHolders(int threshold, List<String> parties) throws IntentException {
     require(!parties.isEmpty() && parties.size() <= MAX_PARTIES, IntentProblem.PARTY_COUNT);
     require(threshold >= 1 && threshold <= parties.size(), IntentProblem.THRESHOLD_OUT_OF_RANGE);
@@ -250,11 +281,16 @@ public final class IntentVerifier {
   }
 
   private static void check(IntentTerms terms) throws IntentException {
-    require(RequestId.isOne(terms.requestId()), IntentProblem.REQUEST_ID_MALFORMED);
+    checkRequest(terms);
     require(isKeyName(terms.key()), IntentProblem.KEY_NAME_MALFORMED);
     require(
         terms.scheme() != Scheme.SCHEME_UNSPECIFIED && terms.scheme() != Scheme.UNRECOGNIZED,
         IntentProblem.SCHEME_UNSUPPORTED);
+  }
+
+  /** Checks the fields that an intent about anything has. */
+  private static void checkRequest(IntentTerms terms) throws IntentException {
+    require(RequestId.isOne(terms.requestId()), IntentProblem.REQUEST_ID_MALFORMED);
     require(
         INSTALLATION.matcher(terms.installation()).matches(), IntentProblem.INSTALLATION_MALFORMED);
     String purpose = terms.purpose();

@@ -2,6 +2,7 @@ package io.coterie.platform.intent;
 
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.CancelIntent;
+import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -35,11 +36,12 @@ public sealed interface VerifiedIntent {
     return terms().requestId();
   }
 
-  /** Resource name, {@code keys/{key}}. */
+  /** Resource name, {@code keys/{key}}; of a group {@code groups/{group}}. */
   default String key() {
     return terms().key();
   }
 
+  /** Of the key; unspecified for a group. */
   default Scheme scheme() {
     return terms().scheme();
   }
@@ -261,6 +263,47 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "KeyReshare[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /** "Make this epoch of a group of approvers." */
+  record GroupCreation(
+      String requester, ByteString digest, SignedIntent envelope, GroupIntent intent)
+      implements VerifiedIntent {
+
+    @Override
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
+    }
+
+    /** At least 1. */
+    public int epoch() {
+      return intent.getEpoch();
+    }
+
+    /** Parties needed to admit a member, 2 to the number of issuers, at most 19. */
+    public int issuerThreshold() {
+      return intent.getIssuerThreshold();
+    }
+
+    /** Names of the issuers, 2 to 20, distinct, in the requester's order. */
+    public List<String> issuers() {
+      return intent.getIssuersList();
+    }
+
+    /** Parties needed to open an approval, 1 to the number of openers. */
+    public int openerThreshold() {
+      return intent.getOpenerThreshold();
+    }
+
+    /** Names of the openers, 1 to 20, distinct, in the requester's order. */
+    public List<String> openers() {
+      return intent.getOpenersList();
+    }
+
+    @Override
+    public String toString() {
+      return "GroupCreation[%s, %s, %s, %d]".formatted(requester, requestId(), key(), epoch());
     }
   }
 }

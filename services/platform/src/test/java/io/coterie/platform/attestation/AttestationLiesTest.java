@@ -53,6 +53,7 @@ class AttestationLiesTest {
     shown.addAll(Set.of(NAME_MALFORMED, PARTIES_AMBIGUOUS));
     shown.addAll(CurrentProofTest.problems());
     shown.addAll(NeverProofTest.problems());
+    shown.addAll(TrustedGroupTest.problems());
     assertThat(shown).containsExactlyInAnyOrder(AttestationProblem.values());
   }
 

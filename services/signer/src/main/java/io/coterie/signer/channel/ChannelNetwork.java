@@ -11,6 +11,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.group.GroupService;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.WorkPool;
@@ -58,6 +59,7 @@ public final class ChannelNetwork implements PartyNetwork {
   private final SessionTelemetry telemetry;
   private final AtomicInteger retrying = new AtomicInteger();
   private volatile @Nullable PeerClocks clocks;
+  private volatile @Nullable GroupService groups;
 
   public ChannelNetwork(SecureChannel channel, WorkPool pool, SessionTelemetry telemetry) {
     this.channel = channel;
@@ -73,6 +75,11 @@ public final class ChannelNetwork implements PartyNetwork {
   /** Hands over what peers say of the time, too. Before {@link #deliverTo}. */
   public void deliverTo(PeerClocks clocks) {
     this.clocks = clocks;
+  }
+
+  /** Hands over what concerns groups, too. Before {@link #deliverTo(SessionService)}. */
+  public void deliverTo(GroupService groups) {
+    this.groups = groups;
   }
 
   @Override
@@ -202,7 +209,27 @@ public final class ChannelNetwork implements PartyNetwork {
       case CANCEL_QUESTION ->
           service.onCancelQuestion(message.sender(), parsed.getCancelQuestion());
       case CLOCK_QUESTION, CLOCK_ANSWER -> deliver(clocks, message.sender(), parsed);
-      case EPOCH_ANSWER, CANCEL_ANSWER, BODY_NOT_SET -> telemetry.dropped("undecodable");
+      case GROUP_ORDER, GROUP_ENVELOPE -> deliver(groups, message, parsed);
+      case EPOCH_ANSWER, CANCEL_ANSWER, GROUP_REPORT, BODY_NOT_SET ->
+          telemetry.dropped("undecodable");
+    }
+  }
+
+  private void deliver(@Nullable GroupService groups, InboundMessage message, PartyMessage parsed) {
+    if (groups == null) {
+      telemetry.dropped("undecodable");
+    } else if (parsed.hasGroupOrder()) {
+      // A copy: the order outlives the body.
+      ByteString order = ByteString.copyFrom(parsed.getGroupOrder().toByteArray());
+      groups.onOrder(message.sender(), order, message.traceparent());
+    } else {
+      SessionEnvelope envelope = parsed.getGroupEnvelope();
+      byte[] bytes = envelope.getEnvelope().toByteArray();
+      SessionId id = id(envelope.getSessionId());
+      Arrays.fill(message.body(), (byte) 0);
+      if (id != null) {
+        groups.onEnvelope(message.sender(), id, bytes, message.receivedNanos());
+      }
     }
   }
 

@@ -7,6 +7,8 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.OutsideCounter;
+import io.coterie.signer.group.GroupPorts;
+import io.coterie.signer.group.GroupService;
 import io.coterie.signer.nativecore.VaultCore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.party.PeerClocks;
@@ -100,6 +102,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
   private @Nullable SecureChannel channel;
   private volatile BooleanSupplier connected = () -> false;
   private @Nullable SessionService service;
+  private @Nullable GroupService groups;
   private volatile @Nullable PeerClocks clocks;
 
   /** Requesters of the configuration whom the trust file does not bear out. */
@@ -323,7 +326,27 @@ final class Party implements SmartLifecycle, HealthIndicator {
             freshClocks::behind,
             freshPool);
     service = freshService;
+    GroupService freshGroups =
+        new GroupService(
+            new GroupPorts(
+                network,
+                policy,
+                new GroupPorts.Memory(
+                    openStore.groups(),
+                    openStore.claims(),
+                    freshService.disk(),
+                    openStore.holds(),
+                    freshService::mayHaveForgotten),
+                properties.sessions().limits(properties.presignatures()),
+                vaultCore,
+                vaultCore,
+                openStore.audit(),
+                metrics,
+                clock),
+            freshPool);
+    groups = freshGroups;
     network.deliverTo(freshClocks);
+    network.deliverTo(freshGroups);
     network.deliverTo(freshService);
     freshChannel.start();
   }
@@ -350,6 +373,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
       }
       if (wasReady && service != null) {
         phase = Phase.DRAINING;
+        if (groups != null) {
+          groups.drain();
+        }
         boolean drained = service.drain(properties.drain());
         log.info("this party's sessions {}", drained ? "have ended" : "did not end in time");
       }
@@ -374,6 +400,10 @@ final class Party implements SmartLifecycle, HealthIndicator {
     if (closing != null) {
       closing.close();
       clocks = null;
+    }
+    if (groups != null) {
+      groups.close();
+      groups = null;
     }
     if (service != null) {
       service.close();

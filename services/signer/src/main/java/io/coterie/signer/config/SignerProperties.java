@@ -212,13 +212,15 @@ public record SignerProperties(
    * @param name as it writes it into {@code keyid}
    * @param publicKeyFile PEM, Ed25519 or P-256, which the trust file must have as its present key,
    *     too; whichever that file gives it if not given
-   * @param keys names or globs, for example {@code keys/treasury-*}
+   * @param keys names or globs, for example {@code keys/treasury-*} or {@code groups/approvers}
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
    *     bip340-secp256k1}
    * @param mayCreateKeys whether it may create keys of those names
    * @param mayRefreshKeys whether it may have their shares replaced; not implied by any other right
    * @param mayReshareKeys whether it may hand their shares to other parties or change the
    *     threshold, within the bounds that follow; not implied by any other right
+   * @param mayCreateGroups whether it may have groups of approvers of those names made; not implied
+   *     by any other right
    * @param minThreshold the fewest parties that may be able to sign with a key that it creates or
    *     reshares; 2 if not given
    * @param minParties the fewest parties that may hold a share of such a key; 2 if not given
@@ -240,6 +242,7 @@ public record SignerProperties(
       @DefaultValue("false") boolean mayCreateKeys,
       @DefaultValue("false") boolean mayRefreshKeys,
       @DefaultValue("false") boolean mayReshareKeys,
+      @DefaultValue("false") boolean mayCreateGroups,
       @DefaultValue("2") int minThreshold,
       @DefaultValue("2") int minParties,
       @DefaultValue List<String> allowedParties,
@@ -284,6 +287,7 @@ public record SignerProperties(
           mayCreateKeys,
           mayRefreshKeys,
           mayReshareKeys,
+          mayCreateGroups,
           floor(),
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),

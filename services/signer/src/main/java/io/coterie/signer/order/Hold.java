@@ -91,9 +91,14 @@ public record Hold(Scope scope, Cause cause, String reason, @Nullable Instant si
   /** The hold of a list that a session meets, if there is one. */
   static Optional<Hold> on(Iterable<Hold> holds, Set<Cause> causes, SessionPlan plan) {
     SessionPlan.Request request = plan.request();
-    String requester = request == null ? null : request.requester();
+    return on(holds, causes, plan.key(), request == null ? null : request.requester());
+  }
+
+  /** The same for work on a key, or on a group, which only a wider hold covers. */
+  static Optional<Hold> on(
+      Iterable<Hold> holds, Set<Cause> causes, String resource, @Nullable String requester) {
     for (Hold hold : holds) {
-      if (causes.contains(hold.cause) && hold.scope.covers(plan.key(), requester)) {
+      if (causes.contains(hold.cause) && hold.scope.covers(resource, requester)) {
         return Optional.of(hold);
       }
     }

@@ -4,6 +4,7 @@ import io.coterie.proto.party.v1.RefusalReason;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /** The holds at this party: those that its operator has set, and its frozen keys. */
 @FunctionalInterface
@@ -23,7 +24,19 @@ public interface Holds {
    * @throws RefusedException with ON_HOLD, saying which hold it is and why
    */
   default void check(SessionPlan plan) throws RefusedException {
-    Optional<Hold> hold = Hold.on(all(), EnumSet.of(Hold.Cause.OPERATOR), plan);
+    SessionPlan.Request request = plan.request();
+    check(plan.key(), request == null ? null : request.requester());
+  }
+
+  /**
+   * Refuses work that the operator holds.
+   *
+   * @param resource the key or group
+   * @param requester null if nobody asked for it
+   * @throws RefusedException as above
+   */
+  default void check(String resource, @Nullable String requester) throws RefusedException {
+    Optional<Hold> hold = Hold.on(all(), EnumSet.of(Hold.Cause.OPERATOR), resource, requester);
     if (hold.isPresent()) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_ON_HOLD,

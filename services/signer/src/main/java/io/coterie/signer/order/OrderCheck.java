@@ -175,6 +175,8 @@ public final class OrderCheck {
         }
         case VerifiedIntent.Cancellation _ ->
             throw malformed("the intent cancels a request: no session serves it");
+        case VerifiedIntent.GroupCreation _ ->
+            throw malformed("the intent asks for a group: no order about a key serves it");
         case VerifiedIntent.KeyReshare reshare -> {
           agree(
               protocol.operation() == Protocol.Operation.RESHARE,
@@ -313,7 +315,8 @@ public final class OrderCheck {
     return ids;
   }
 
-  private static boolean isValid(Timestamp timestamp) {
+  /** Whether a time is one that protobuf allows, after 1970. */
+  public static boolean isValid(Timestamp timestamp) {
     return timestamp.getSeconds() > 0
         && timestamp.getSeconds() <= MAX_SECONDS
         && timestamp.getNanos() >= 0

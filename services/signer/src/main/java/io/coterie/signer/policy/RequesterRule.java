@@ -11,10 +11,11 @@ import java.util.Set;
 /**
  * The permissions of one requester at this party. Everything else is forbidden.
  *
- * @param keys names of keys, {@code keys/{key}}
+ * @param keys names of keys, {@code keys/{key}}, and of groups, {@code groups/{group}}
  * @param mayCreateKeys whether it may create keys of those names, too
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
+ * @param mayCreateGroups whether it may have groups of those names made, and their later epochs
  * @param floor how widely the shares of those keys must be spread when one is made or reshared,
  *     also by another requester
  * @param payloads kinds that it may have signed
@@ -29,6 +30,7 @@ public record RequesterRule(
     boolean mayCreateKeys,
     boolean mayRefreshKeys,
     boolean mayReshareKeys,
+    boolean mayCreateGroups,
     ShareFloor floor,
     Set<PayloadKind> payloads,
     List<PathPrefix> derivationPrefixes,
@@ -57,6 +59,9 @@ public record RequesterRule(
     if (!names(intent.key())) {
       return Optional.of("the requester may not use this key");
     }
+    if (intent instanceof VerifiedIntent.GroupCreation group) {
+      return denial(group);
+    }
     if (!schemes.contains(intent.scheme())) {
       return Optional.of("the requester may not use this scheme");
     }
@@ -75,6 +80,7 @@ public record RequesterRule(
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
       // It takes nothing but the requester's own request.
       case VerifiedIntent.Cancellation _ -> Optional.empty();
+      case VerifiedIntent.GroupCreation group -> denial(group);
       case VerifiedIntent.KeyReshare reshare ->
           mayReshareKeys ? floorDenial(reshare) : Optional.of("the requester may not reshare keys");
     };
@@ -86,6 +92,11 @@ public record RequesterRule(
    * reshare keys of that name and scheme.
    */
   Optional<String> floorDenial(VerifiedIntent intent) {
+    if (intent instanceof VerifiedIntent.GroupCreation group) {
+      return mayCreateGroups && names(group.key())
+          ? floor.denial(group.issuerThreshold(), group.issuers())
+          : Optional.empty();
+    }
     boolean concerned = names(intent.key()) && schemes.contains(intent.scheme());
     if (!(mayCreateKeys || mayReshareKeys) || !concerned) {
       return Optional.empty();
@@ -95,9 +106,25 @@ public record RequesterRule(
           floor.denial(creation.threshold(), creation.parties());
       case VerifiedIntent.KeyReshare reshare ->
           floor.denial(reshare.threshold(), reshare.parties());
-      case VerifiedIntent.Signing _, VerifiedIntent.Cancellation _, VerifiedIntent.KeyRefresh _ ->
+      case VerifiedIntent.Signing _,
+          VerifiedIntent.Cancellation _,
+          VerifiedIntent.KeyRefresh _,
+          VerifiedIntent.GroupCreation _ ->
           Optional.empty();
     };
+  }
+
+  /**
+   * A group has no scheme. A holder of its issuing key invents approvers: the floor is that of
+   * keys.
+   */
+  private Optional<String> denial(VerifiedIntent.GroupCreation group) {
+    if (!mayCreateGroups) {
+      return Optional.of("the requester may not create groups");
+    }
+    return purposes.stream().noneMatch(p -> p.matches(group.purpose()))
+        ? Optional.of("the purpose is not one of this requester's")
+        : floorDenial(group);
   }
 
   private boolean names(String key) {

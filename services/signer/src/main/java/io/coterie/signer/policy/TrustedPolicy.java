@@ -67,6 +67,9 @@ public final class TrustedPolicy implements PolicyGate {
           denial(entry, KeyRight.RESHARE)
               .or(() -> floorDenial(reshare, reshare.threshold(), reshare.parties().size()));
       case VerifiedIntent.KeyRefresh _ -> denial(entry, KeyRight.REFRESH);
+      case VerifiedIntent.GroupCreation group ->
+          denial(entry, KeyRight.CREATE)
+              .or(() -> floorDenial(group, group.issuerThreshold(), group.issuers().size()));
     };
   }
 

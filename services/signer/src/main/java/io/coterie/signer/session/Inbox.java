@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.trust.Member;
 import java.util.List;
 import java.util.function.BiConsumer;

@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.operation.Operation;
 import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.trust.Member;

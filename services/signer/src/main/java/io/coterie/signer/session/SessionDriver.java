@@ -14,6 +14,7 @@ import io.coterie.signer.operation.Operation.Ending;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;

@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.AuditLog;
+import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.signer.session.SessionLifecycle.Event;
 import io.coterie.signer.session.SessionLifecycle.State;
 import io.coterie.trust.Member;

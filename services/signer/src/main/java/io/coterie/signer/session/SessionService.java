@@ -19,6 +19,7 @@ import io.coterie.signer.operation.Operations;
 import io.coterie.signer.operation.PresignaturePool;
 import io.coterie.signer.order.OrderCheck;
 import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
@@ -57,6 +58,7 @@ public final class SessionService implements AutoCloseable {
   private final Cancellations cancellations;
   private final ClaimWitnesses witnesses;
   private final SessionRecords records;
+  private final DiskShares disk;
   private final Refusals refusals;
   private final SessionDriver driver;
   private final SessionOpening opening;
@@ -114,7 +116,7 @@ public final class SessionService implements AutoCloseable {
     this.records = new SessionRecords(ports.audit(), telemetry, pool::nanos);
     RefusalReceipts receipts = new RefusalReceipts(core, self, clock, pool::nanos);
     SessionReports reports = new SessionReports(network, bindings, receipts);
-    DiskShares disk = new DiskShares(claims);
+    this.disk = new DiskShares(claims);
     this.refusals =
         new Refusals(claims, witnesses, bindings, reports, records, disk, ports.ledgers().holds());
     SessionMeans.Running running = new SessionMeans.Running(sessions, listening, inbox, leases);
@@ -307,6 +309,16 @@ public final class SessionService implements AutoCloseable {
     } else if (session.coordinator.equals(sender)) {
       session.run(() -> driver.cancelled(session));
     }
+  }
+
+  /** How much of the disk each account may take. */
+  public DiskShares disk() {
+    return disk;
+  }
+
+  /** See {@link ClaimWitnesses#mayHaveForgotten}. */
+  public boolean mayHaveForgotten(String requestId) {
+    return witnesses.mayHaveForgotten(requestId);
   }
 
   private void deliver(Session session, EarlyEnvelopes.Arrived arrived) {

@@ -3,6 +3,7 @@ package io.coterie.signer.storage;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.group.GroupStore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.Holds;
 import io.coterie.signer.share.KeyShare;
@@ -41,6 +42,7 @@ public final class PartyStore implements AutoCloseable {
   private final PartySecrets secrets;
   private final AcceptedTrust trust;
   private final SqliteHolds holds;
+  private final GroupStore groups;
   private final Runnable operator;
   private final NotedCounter counter;
 
@@ -66,6 +68,7 @@ public final class PartyStore implements AutoCloseable {
     this.secrets = new PartySecrets(file);
     this.trust = new AcceptedTrust(file, chain);
     this.holds = new SqliteHolds(file, chain, clock, exclusions::freezes);
+    this.groups = new SqliteGroups(file, chain);
     OperatorRequests requests = new OperatorRequests(folder);
     SqliteShares sealed = new SqliteShares(file, exclusions, this::doAsAsked, chain, clock);
     OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, sealed, chain);
@@ -201,6 +204,11 @@ public final class PartyStore implements AutoCloseable {
   /** Sealed shares, and the parties excluded from them. */
   public KeyShareStore shares() {
     return shares;
+  }
+
+  /** The groups of approvers. */
+  public GroupStore groups() {
+    return groups;
   }
 
   /** How far the ledgers of others have come. */

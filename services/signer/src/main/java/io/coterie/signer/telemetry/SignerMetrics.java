@@ -2,6 +2,7 @@ package io.coterie.signer.telemetry;
 
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.signer.group.GroupTelemetry;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.session.SessionLifecycle;
 import io.coterie.signer.session.SessionTelemetry;
@@ -24,7 +25,7 @@ import java.util.function.LongSupplier;
 import java.util.function.Supplier;
 
 /** The metrics of a signer, beside those that {@link ProtocolMetrics} names for all services. */
-public final class SignerMetrics implements SessionTelemetry {
+public final class SignerMetrics implements SessionTelemetry, GroupTelemetry {
   /** Gauge: sessions alive now. */
   public static final String LIVE = "coterie.sessions.live";
 
@@ -70,6 +71,9 @@ public final class SignerMetrics implements SessionTelemetry {
   /** Gauge {scope, cause} of the holds at this party; see {@link Hold}. */
   public static final String HOLDS = "coterie.holds";
 
+  /** Counter {step, outcome, cause}: steps in the making of groups of approvers. */
+  public static final String GROUP_STEPS = "coterie.groups.steps";
+
   private final MeterRegistry registry;
   private final ProtocolMetrics protocols;
   private final Timer commit;
@@ -112,6 +116,11 @@ public final class SignerMetrics implements SessionTelemetry {
   @Override
   public void dropped(String reason) {
     registry.counter(DROPPED, "reason", reason).increment();
+  }
+
+  @Override
+  public void groupStep(String step, String outcome, String cause) {
+    registry.counter(GROUP_STEPS, "step", step, "outcome", outcome, "cause", cause).increment();
   }
 
   @Override

@@ -4,9 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.party.EarlyEnvelopes;
+import io.coterie.signer.party.EarlyEnvelopes.Arrived;
 import io.coterie.signer.party.ThreadWorkPool;
 import io.coterie.signer.party.WorkPool;
-import io.coterie.signer.session.EarlyEnvelopes.Arrived;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;

@@ -1,4 +1,4 @@
-package io.coterie.signer.session;
+package io.coterie.signer.party;
 
 import io.coterie.platform.protocol.SessionId;
 import java.util.ArrayList;
@@ -15,24 +15,24 @@ import java.util.Map;
  * claimed. Bounded for each sender, since a peer may name sessions that never come, and never for
  * all senders together, so that none can take the room of another. Thread-safe.
  */
-final class EarlyEnvelopes {
+public final class EarlyEnvelopes {
   /** How long an envelope waits for its order. */
-  static final long WAIT_NANOS = 10_000_000_000L;
+  public static final long WAIT_NANOS = 10_000_000_000L;
 
   /**
    * Bytes from one sender for one session: its messages of one round, the largest of which (the
    * second of an ECDSA signature) takes 43 KB, and some. From 19 peers that is 1.2 MB.
    */
-  static final int MAX_SESSION_SENDER_BYTES = 64 * 1024;
+  public static final int MAX_SESSION_SENDER_BYTES = 64 * 1024;
 
   /** Sessions at once. */
-  static final int MAX_SESSIONS = 4096;
+  public static final int MAX_SESSIONS = 4096;
 
   /** Bytes from one sender, over all sessions. */
-  static final int MAX_SENDER_BYTES = 1024 * 1024;
+  public static final int MAX_SENDER_BYTES = 1024 * 1024;
 
   /** Envelopes from one sender, over all sessions. */
-  static final int MAX_SENDER_ENVELOPES = 4096;
+  public static final int MAX_SENDER_ENVELOPES = 4096;
 
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;
@@ -51,7 +51,7 @@ final class EarlyEnvelopes {
    * @param sender the party the channel proved
    * @param receivedNanos when it came off the socket, by a clock that only goes forward
    */
-  record Arrived(int sender, byte[] envelope, long receivedNanos) {
+  public record Arrived(int sender, byte[] envelope, long receivedNanos) {
     private int cost() {
       return envelope.length + OVERHEAD_BYTES;
     }
@@ -80,7 +80,7 @@ final class EarlyEnvelopes {
    *
    * @return false if a bound was reached; the envelope is dropped then
    */
-  synchronized boolean add(SessionId session, Arrived arrived) {
+  public synchronized boolean add(SessionId session, Arrived arrived) {
     expire(arrived.receivedNanos());
     Waiting waiting = known.get(session);
     if (waiting == null) {
@@ -106,13 +106,13 @@ final class EarlyEnvelopes {
   }
 
   /** A session is expected from now on: its messages wait as long as it lives. */
-  synchronized void expect(SessionId session) {
+  public synchronized void expect(SessionId session) {
     Waiting waiting = unknown.remove(session);
     known.put(session, waiting == null ? new Waiting(0) : waiting);
   }
 
   /** Takes what came for a session, in order of arrival; it is not expected any more. */
-  synchronized List<Arrived> take(SessionId session) {
+  public synchronized List<Arrived> take(SessionId session) {
     Waiting waiting = known.remove(session);
     if (waiting == null) {
       waiting = unknown.remove(session);
@@ -125,12 +125,12 @@ final class EarlyEnvelopes {
   }
 
   /** Forgets what came for a session. */
-  void drop(SessionId session) {
+  public void drop(SessionId session) {
     take(session).forEach(a -> Arrays.fill(a.envelope(), (byte) 0));
   }
 
   /** Drops what waited too long for its order. */
-  synchronized void expire(long nowNanos) {
+  public synchronized void expire(long nowNanos) {
     Iterator<Waiting> oldest = unknown.values().iterator();
     while (oldest.hasNext()) {
       Waiting waiting = oldest.next();
@@ -143,7 +143,7 @@ final class EarlyEnvelopes {
     }
   }
 
-  synchronized boolean isEmpty() {
+  public synchronized boolean isEmpty() {
     return unknown.isEmpty() && known.isEmpty();
   }
 

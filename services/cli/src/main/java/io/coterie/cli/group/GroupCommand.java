@@ -1,0 +1,257 @@
+package io.coterie.cli.group;
+
+import static java.util.concurrent.TimeUnit.SECONDS;
+
+import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.IntentOptions;
+import io.coterie.cli.profile.Profile;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.cli.terminal.Output;
+import io.coterie.cli.terminal.Printing;
+import io.coterie.cli.terminal.Spelling;
+import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.proto.custody.v1.CreateGroupRequest;
+import io.coterie.proto.custody.v1.GetGroupRequest;
+import io.coterie.proto.custody.v1.Group;
+import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.GroupServiceGrpc;
+import io.coterie.proto.custody.v1.ListGroupsRequest;
+import io.coterie.proto.custody.v1.ListGroupsResponse;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Member;
+import java.io.PrintWriter;
+import java.util.HexFormat;
+import java.util.List;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Option;
+import picocli.CommandLine.Parameters;
+import picocli.CommandLine.Spec;
+
+/** {@code coterie group}. */
+@Command(
+    name = "group",
+    addMethodSubcommands = false,
+    aliases = "groups",
+    mixinStandardHelpOptions = true,
+    synopsisSubcommandLabel = "COMMAND",
+    description = "Have groups of anonymous approvers made, and look them up.")
+public final class GroupCommand {
+  private static final int PAGE = 50;
+
+  /** A coordinator that lies could go on for ever. */
+  private static final int MAX_GROUPS = 100_000;
+
+  private static final String ROW = "%-24s %-7s %-13s %-13s %s%n";
+
+  @Spec @Nullable CommandSpec spec;
+
+  @Command(
+      name = "create",
+      mixinStandardHelpOptions = true,
+      description =
+          "Have an epoch of a group made and wait for it. A later epoch takes the place of an earlier"
+              + " one, whose members are not members of it.")
+  int create(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Mixin IntentOptions common,
+      @Mixin Approval approval,
+      @Parameters(paramLabel = "GROUP", description = "1 to 63 of [a-z0-9-], a letter first.")
+          String group,
+      @Option(
+              names = "--issuers",
+              required = true,
+              split = ",",
+              paramLabel = "NAME",
+              description = "Parties that admit members, in the roster's spelling.")
+          List<String> issuers,
+      @Option(
+              names = "--issuer-threshold",
+              required = true,
+              description = "Parties needed to admit a member, at least 2.")
+          int issuerThreshold,
+      @Option(
+              names = "--openers",
+              required = true,
+              split = ",",
+              paramLabel = "NAME",
+              description = "Parties that can name who made an approval.")
+          List<String> openers,
+      @Option(
+              names = "--opener-threshold",
+              required = true,
+              description = "Parties needed to name somebody.")
+          int openerThreshold,
+      @Option(
+              names = "--epoch",
+              defaultValue = "1",
+              description = "Above every epoch of the group so far; default ${DEFAULT-VALUE}.")
+          int epoch) {
+    GroupIntent intent =
+        GroupIntent.newBuilder()
+            .setRequestId(common.requestId())
+            .setGroup(Spelling.groupName(group))
+            .setEpoch(epoch)
+            .setIssuerThreshold(issuerThreshold)
+            .addAllIssuers(issuers)
+            .setOpenerThreshold(openerThreshold)
+            .addAllOpeners(openers)
+            .setInstallation(profile.trust().roster().installation())
+            .setPurpose(common.purpose())
+            .setNotAfter(common.notAfter())
+            .build();
+    IntentSigner signer = profile.requesterKey();
+    approval.require(spec, profile.requester(), intent);
+    SignedIntent signed = signer.sign(intent);
+    try (Profile.Connection connection = profile.connect()) {
+      AttestedGroups groups = new AttestedGroups(profile.trust());
+      Printing.err(spec).println("request id " + intent.getRequestId());
+      Group answer =
+          stub(profile, connection)
+              .createGroup(CreateGroupRequest.newBuilder().setSignedIntent(signed).build());
+      AttestedGroups.Believed made = groups.require(intent.getGroup(), epoch, answer);
+      if (!made.trusted().intentDigest().equals(IntentVerifier.digest(signed.getPayload()))) {
+        throw AttestedGroups.refused(intent.getGroup(), "was made by another intent than this one");
+      }
+      show(output, answer, made);
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "show",
+      aliases = "get",
+      mixinStandardHelpOptions = true,
+      description = "Show an epoch of a group, if its parties have signed it.")
+  int show(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Parameters(paramLabel = "GROUP") String group,
+      @Option(names = "--epoch", defaultValue = "1", description = "Default ${DEFAULT-VALUE}.")
+          int epoch) {
+    String name = Spelling.groupName(group);
+    try (Profile.Connection connection = profile.connect()) {
+      Group answer =
+          stub(profile, connection)
+              .getGroup(GetGroupRequest.newBuilder().setName(name + "/epochs/" + epoch).build());
+      show(output, answer, new AttestedGroups(profile.trust()).require(name, epoch, answer));
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "list",
+      mixinStandardHelpOptions = true,
+      description = "Show all groups; exit code 3 if one of them is not signed by its parties.")
+  int list(@Mixin Profile profile, @Mixin Output output) {
+    ListGroupsResponse.Builder believed = ListGroupsResponse.newBuilder();
+    boolean refused = false;
+    int count = 0;
+    try (Profile.Connection connection = profile.connect()) {
+      AttestedGroups groups = new AttestedGroups(profile.trust());
+      row(output, "GROUP", "EPOCH", "STATE", "ISSUERS", "OPENERS");
+      String page = "";
+      do {
+        ListGroupsResponse next =
+            stub(profile, connection)
+                .listGroups(
+                    ListGroupsRequest.newBuilder().setPageSize(PAGE).setPageToken(page).build());
+        count += next.getGroupsCount();
+        if (count > MAX_GROUPS
+            || (next.getGroupsCount() == 0 && !next.getNextPageToken().isEmpty())) {
+          throw AttestedGroups.refused("", "is in a list that has no end");
+        }
+        for (Group answer : next.getGroupsList()) {
+          refused |= !listed(groups, output, answer, believed);
+        }
+        page = next.getNextPageToken();
+      } while (!page.isEmpty());
+    }
+    output.json(out(), believed);
+    out().flush();
+    return refused ? ExitCode.REFUSED : 0;
+  }
+
+  /** Prints one of a list; false if it is not believed. */
+  private boolean listed(
+      AttestedGroups groups, Output output, Group answer, ListGroupsResponse.Builder believed) {
+    String name = answer.getGroup();
+    boolean named = IntentVerifier.isGroupName(name);
+    if (named && answer.getState() != Group.State.ACTIVE) {
+      // Only the coordinator says so; nothing that parties could have signed is shown.
+      row(output, name, answer.getEpoch(), answer.getState().name(), "", "");
+      believed.addGroups(
+          Group.newBuilder()
+              .setGroup(name)
+              .setEpoch(answer.getEpoch())
+              .setStateValue(answer.getStateValue()));
+      return true;
+    }
+    try {
+      AttestedGroups.Believed group = groups.require(name, answer.getEpoch(), answer);
+      row(
+          output,
+          name,
+          answer.getEpoch(),
+          answer.getState().name(),
+          issuers(group),
+          openers(group));
+      believed.addGroups(answer);
+      return true;
+    } catch (CliException e) {
+      row(output, named ? name : "?", "", "NOT ATTESTED", "", "");
+      Printing.err(spec).println(output.failure(e));
+      return false;
+    }
+  }
+
+  private void row(Output output, Object... columns) {
+    if (output.isText()) {
+      out().print(String.format(ROW, columns).stripTrailing() + System.lineSeparator());
+    }
+  }
+
+  private void show(Output output, Group answer, AttestedGroups.Believed group) {
+    if (output.json(out(), answer)) {
+      return;
+    }
+    Output.row(out(), "name", group.trusted().group());
+    Output.row(out(), "epoch", Integer.toString(group.trusted().epoch()));
+    Output.row(
+        out(), "issuers", issuers(group) + ": " + names(group.trusted().members().issuers()));
+    Output.row(
+        out(), "openers", openers(group) + ": " + names(group.trusted().members().openers()));
+    Output.row(out(), "digest", HexFormat.of().formatHex(group.digest().toByteArray()));
+    out().flush();
+  }
+
+  private static String issuers(AttestedGroups.Believed group) {
+    var members = group.trusted().members();
+    return members.issuerThreshold() + " of " + members.issuers().size();
+  }
+
+  private static String openers(AttestedGroups.Believed group) {
+    var members = group.trusted().members();
+    return members.openerThreshold() + " of " + members.openers().size();
+  }
+
+  private static String names(List<Member> members) {
+    return members.stream().map(Member::name).collect(Collectors.joining(", "));
+  }
+
+  private static GroupServiceGrpc.GroupServiceBlockingStub stub(
+      Profile profile, Profile.Connection connection) {
+    return GroupServiceGrpc.newBlockingStub(connection.channel())
+        .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS);
+  }
+
+  private PrintWriter out() {
+    return Printing.out(spec);
+  }
+}

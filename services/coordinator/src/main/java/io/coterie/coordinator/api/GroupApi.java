@@ -1,0 +1,87 @@
+package io.coterie.coordinator.api;
+
+import io.coterie.coordinator.custody.group.GroupCreations;
+import io.coterie.coordinator.custody.group.GroupRecord;
+import io.coterie.coordinator.custody.request.IntentCheck;
+import io.coterie.platform.error.CustodyException;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.CreateGroupRequest;
+import io.coterie.proto.custody.v1.GetGroupRequest;
+import io.coterie.proto.custody.v1.Group;
+import io.coterie.proto.custody.v1.GroupServiceGrpc;
+import io.coterie.proto.custody.v1.ListGroupsRequest;
+import io.coterie.proto.custody.v1.ListGroupsResponse;
+import io.grpc.BindableService;
+import io.grpc.ServerInterceptors;
+import io.grpc.ServerServiceDefinition;
+import io.grpc.stub.StreamObserver;
+import java.util.List;
+import java.util.Map;
+
+/** The {@code GroupService} of the API. */
+public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableService {
+  private static final int MAX_PAGE = 1000;
+
+  private final GroupCreations groups;
+  private final IntentCheck intents;
+
+  public GroupApi(GroupCreations groups, IntentCheck intents) {
+    this.groups = groups;
+    this.intents = intents;
+  }
+
+  /** Requests are decoded inside the interceptors, so that bad bytes end like any bad request. */
+  @Override
+  public ServerServiceDefinition bindService() {
+    return ServerInterceptors.useInputStreamMessages(GroupServiceGrpc.bindService(this));
+  }
+
+  @Override
+  public void createGroup(CreateGroupRequest request, StreamObserver<Group> answer) {
+    Call call = Call.current();
+    VerifiedIntent.GroupCreation intent =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.GroupCreation.class);
+    GroupRecord record = call.await(caller -> groups.create(intent, caller));
+    Call.requireSuccess(record.error());
+    answer.onNext(GroupResources.group(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void getGroup(GetGroupRequest request, StreamObserver<Group> answer) {
+    GroupResources.Name name = GroupResources.Name.parse(request.getName());
+    Call.current().client().requireMayRead(name.group());
+    GroupRecord record =
+        groups
+            .store()
+            .find(name.group(), name.epoch())
+            .orElseThrow(
+                () ->
+                    new CustodyException(
+                        ErrorReason.GROUP_NOT_FOUND,
+                        Map.of(StatusErrors.RESOURCE, request.getName())));
+    answer.onNext(GroupResources.group(record));
+    answer.onCompleted();
+  }
+
+  @Override
+  public void listGroups(ListGroupsRequest request, StreamObserver<ListGroupsResponse> answer) {
+    String after = PageToken.parse(request.getPageToken(), GroupResources::isName);
+    int size = Page.size(request.getPageSize(), MAX_PAGE);
+    GroupResources.Name last =
+        after.isEmpty() ? new GroupResources.Name("", 0) : GroupResources.Name.parse(after);
+    List<GroupRecord> found =
+        groups
+            .store()
+            .list(last.group(), last.epoch(), Call.current().client().readKeys(), size + 1);
+    Page<Group> page = Page.of(found, size, GroupResources::group);
+    answer.onNext(
+        ListGroupsResponse.newBuilder()
+            .addAllGroups(page.items())
+            .setNextPageToken(page.next(Group::getName))
+            .build());
+    answer.onCompleted();
+  }
+}

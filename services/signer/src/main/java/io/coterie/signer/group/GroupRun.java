@@ -1,0 +1,77 @@
+package io.coterie.signer.group;
+
+import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.GroupReport;
+import io.coterie.signer.order.SessionLimits;
+import io.coterie.signer.party.ProtocolCore;
+import io.coterie.signer.party.WorkPool;
+import io.coterie.trust.Member;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/** One order about a group at this party. Everything that changes is touched by its lane alone. */
+final class GroupRun {
+  final SessionId id;
+  final Member coordinator;
+  final @Nullable String traceparent;
+  final WorkPool.Lane lane;
+
+  /** There once the order was checked. */
+  @Nullable GroupPlan plan;
+
+  /** Of the core, as long as it can answer its peers. */
+  ProtocolCore.@Nullable Run session;
+
+  /** The answer, once there is one. */
+  @Nullable GroupReport report;
+
+  /** Whether it holds a place of its requester. */
+  boolean placed;
+
+  /** Whether the core has ended it, or is not to be asked any more. */
+  boolean over;
+
+  int round;
+  List<Integer> missing = List.of();
+
+  /** Bytes of envelopes that wait for the lane. */
+  private final AtomicInteger queued = new AtomicInteger();
+
+  GroupRun(SessionId id, Member coordinator, @Nullable String traceparent, WorkPool.Lane lane) {
+    this.id = id;
+    this.coordinator = coordinator;
+    this.traceparent = traceparent;
+    this.lane = lane;
+  }
+
+  /** The plan of an order that was checked. */
+  GroupPlan plan() {
+    GroupPlan known = plan;
+    if (known == null) {
+      throw new IllegalStateException("order " + id + " has no plan");
+    }
+    return known;
+  }
+
+  /** Takes room for an envelope in the lane; false if there is none. */
+  boolean takeRoom(int bytes) {
+    if (queued.addAndGet(bytes) <= SessionLimits.MAX_QUEUED_BYTES) {
+      return true;
+    }
+    giveRoomBack(bytes);
+    return false;
+  }
+
+  void giveRoomBack(int bytes) {
+    queued.addAndGet(-bytes);
+  }
+
+  void closeSession() {
+    over = true;
+    if (session != null) {
+      session.close();
+      session = null;
+    }
+  }
+}
