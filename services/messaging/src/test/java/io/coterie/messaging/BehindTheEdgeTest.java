@@ -47,7 +47,8 @@ class BehindTheEdgeTest {
             "--coterie.messaging.trusted-edge.names=dns:edge",
             "--coterie.messaging.limits.connections=" + 2 * PLACES,
             "--coterie.messaging.limits.requests=" + 2 * PLACES,
-            "--coterie.messaging.rates.connections=" + BURST + "/0.001");
+            "--coterie.messaging.rates.connections=" + BURST + "/0.001",
+            "--coterie.messaging.rates.anonymous-bytes=65536/65536");
     direct = new TestClient(service);
     edge = direct.at(EDGE, CLIENTS.naming("edge", service));
   }
@@ -129,14 +130,18 @@ class BehindTheEdgeTest {
     }
   }
 
-  /** A request through the edge that is read as far as its body, which is missing. */
-  private static SSLSocket begin(SSLContext tls, String client) throws IOException {
+  private static SSLSocket connect(SSLContext tls) throws IOException {
     java.net.Socket socket = new java.net.Socket();
     socket.bind(new InetSocketAddress(EDGE, 0));
     socket.setSoTimeout((int) TestClient.PATIENCE.toMillis());
     socket.connect(new InetSocketAddress(InetAddress.ofLiteral("127.0.0.1"), service.port()));
-    SSLSocket secure =
-        (SSLSocket) tls.getSocketFactory().createSocket(socket, "localhost", service.port(), true);
+    return (SSLSocket)
+        tls.getSocketFactory().createSocket(socket, "localhost", service.port(), true);
+  }
+
+  /** A request through the edge that is read as far as its body, which is missing. */
+  private static SSLSocket begin(SSLContext tls, String client) throws IOException {
+    SSLSocket secure = connect(tls);
     secure
         .getOutputStream()
         .write(
@@ -158,12 +163,40 @@ class BehindTheEdgeTest {
     return secure;
   }
 
+  private static double counted(String name, String... tags) {
+    return service.context().getBean(MeterRegistry.class).counter(name, tags).count();
+  }
+
   private static double displaced() {
-    return service
-        .context()
-        .getBean(MeterRegistry.class)
-        .counter("coterie.messaging.refused", "reason", "displaced")
-        .count();
+    return counted("coterie.messaging.refused", "reason", "displaced");
+  }
+
+  /** The bytes around those of the body are more than an address may send, which is the edge's. */
+  @Test
+  void a_client_that_ends_its_connection_with_a_large_call_does_not_stop_the_edge()
+      throws IOException {
+    double before = counted("coterie.messaging.read.later");
+    try (SSLSocket socket = connect(CLIENTS.naming("edge", service))) {
+      socket
+          .getOutputStream()
+          .write(
+              ("""
+               PUT /v1/nothing HTTP/1.1\r
+               Host: localhost\r
+               %s: 198.51.100.11\r
+               Connection: close\r
+               Transfer-Encoding: chunked\r
+               \r
+               """
+                          .formatted(TrustedEdge.HEADER)
+                      + "1\r\nx\r\n".repeat(20_000)
+                      + "0\r\n\r\n")
+                  .getBytes(StandardCharsets.US_ASCII));
+      assertThat(new String(socket.getInputStream().readAllBytes(), StandardCharsets.US_ASCII))
+          .startsWith("HTTP/1.1 404");
+    }
+    assertServed(clientAt("198.51.100.12"));
+    assertThat(counted("coterie.messaging.read.later")).isEqualTo(before);
   }
 
   @Test

@@ -81,7 +81,8 @@ public final class RateLimit<K> {
   }
 
   /**
-   * Takes so many tokens, those too that will come only later.
+   * Takes so many tokens, those too that will come only later, but at most those of one more burst:
+   * a wait is never longer than a bucket takes to fill.
    *
    * @return when there are tokens again; zero if there are some left
    */
@@ -94,7 +95,10 @@ public final class RateLimit<K> {
                 key,
                 (k, bucket) ->
                     new Bucket(
-                        (bucket == null ? rate.burst() : refilled(bucket, now)) - tokens, now));
+                        Math.max(
+                            -rate.burst(),
+                            (bucket == null ? rate.burst() : refilled(bucket, now)) - tokens),
+                        now));
     return after.tokens() >= 0
         ? Duration.ZERO
         : Duration.ofNanos((long) Math.ceil(-after.tokens() / rate.perSecond() * 1e9));

@@ -24,6 +24,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.TreeMap;
+import org.apache.tomcat.websocket.server.WsServerContainer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -55,6 +56,18 @@ public final class ApiServlet extends HttpServlet {
     this.maxBodyBytes = maxBodyBytes;
   }
 
+  /** A close that is not answered ends when it is due, and not only at each tenth look. */
+  @Override
+  public void init() {
+    if (container() instanceof WsServerContainer tomcat) {
+      tomcat.setProcessPeriod(1);
+    }
+  }
+
+  private ServerContainer container() {
+    return (ServerContainer) getServletContext().getAttribute(ServerContainer.class.getName());
+  }
+
   @Override
   protected void service(HttpServletRequest request, HttpServletResponse response)
       throws ServletException, IOException {
@@ -78,7 +91,8 @@ public final class ApiServlet extends HttpServlet {
     }
     String query = request.getQueryString();
     String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
-    try (HttpBody body = connections.body(source, maxBodyBytes)) {
+    try (HttpBody body =
+        connections.body(source, maxBodyBytes, read -> work.bodyRead(source, read))) {
       return dispatcher
           .dispatch(
               new ApiRequest(
@@ -149,17 +163,16 @@ public final class ApiServlet extends HttpServlet {
       return;
     }
     Source source = who == null ? network : new Source.OfAccount(who.account().aci());
-    Optional<ClientConnection> connection = connections.open(who, source);
+    Optional<ClientConnection> connection = connections.open(who, source, work.closing(request));
     if (connection.isEmpty()) {
       reply(response, ApiResponse.unavailable());
       return;
     }
     work.upgrading(request, connection.get()::ended);
-    ServerContainer container =
-        (ServerContainer) getServletContext().getAttribute(ServerContainer.class.getName());
     try {
-      container.upgradeHttpToWebSocket(
-          SocketUpgrade.of(request), response, config(connection.get()), Map.of());
+      container()
+          .upgradeHttpToWebSocket(
+              SocketUpgrade.of(request), response, config(connection.get()), Map.of());
     } catch (DeploymentException e) {
       connection.get().abandoned();
       reply(response, ApiResponse.empty(400));

@@ -48,7 +48,7 @@ final class ClientConnection implements Presence.Subscriber {
   /** The credentials of the device are no longer valid. */
   static final CloseCode REAUTHENTICATE = CloseCodes.getCloseCode(4401);
 
-  /** How long the answer to a close is waited for: meanwhile the connection needs a place. */
+  /** How long the answer to a close is waited for, unless many others are being closed. */
   private static final Duration CLOSING = Duration.ofSeconds(2);
 
   private static final CloseReason GOING_AWAY =
@@ -79,6 +79,7 @@ final class ClientConnection implements Presence.Subscriber {
   private final @Nullable Authenticated who;
   private final Source source;
   private final Services services;
+  private final Runnable onClosing;
   private final ConnectionMemory.Account memory;
   private final FrameAssembler assembler;
   private final OutboundFrames frames;
@@ -92,8 +93,13 @@ final class ClientConnection implements Presence.Subscriber {
   private boolean closing;
   private CloseReason leaveReason = GOING_AWAY;
 
-  ClientConnection(@Nullable Authenticated who, Source source, Services services) {
+  /**
+   * @param onClosing is run when only the answer of the client to the close is waited for
+   */
+  ClientConnection(
+      @Nullable Authenticated who, Source source, Services services, Runnable onClosing) {
     Limits limits = services.limits();
+    this.onClosing = onClosing;
     this.who = who;
     this.source = source;
     this.services = services;
@@ -182,7 +188,7 @@ final class ClientConnection implements Presence.Subscriber {
 
   /** The upgrade did not take place. */
   void abandoned() {
-    closed();
+    gone();
   }
 
   /** The connection below has ended. Nobody closes the session if there was none yet. */
@@ -192,12 +198,17 @@ final class ClientConnection implements Presence.Subscriber {
       neverOpened = session == null;
     }
     if (neverOpened) {
-      closed();
+      gone();
     }
   }
 
-  /** The container has closed the session. */
+  /** The container has closed the session, and waits for the answer of the client. */
   void closed() {
+    onClosing.run();
+    gone();
+  }
+
+  private void gone() {
     synchronized (this) {
       closing = true;
     }
@@ -325,6 +336,7 @@ final class ClientConnection implements Presence.Subscriber {
     switch (assembler.add(part, last)) {
       case FrameAssembler.Outcome.Complete(byte[] message) -> received(message);
       case FrameAssembler.Outcome.Incomplete incomplete -> {}
+      case FrameAssembler.Outcome.Closed closed -> {}
       case FrameAssembler.Outcome.Refused(CloseCode code) -> close(code, "too large");
     }
   }

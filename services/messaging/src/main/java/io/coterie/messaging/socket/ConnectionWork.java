@@ -11,9 +11,13 @@ import jakarta.servlet.http.HttpServletRequest;
 import java.nio.channels.SocketChannel;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.LinkedHashSet;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +41,12 @@ public final class ConnectionWork implements AutoCloseable {
   private static final int AUTHENTICATED_THREADS = Math.clamp(PROCESSORS, 2, 8);
   private static final int FRAME_THREADS_OF_SOURCE = 1;
 
+  /**
+   * WebSockets that wait for the answer to their close: they have no places any more, and are among
+   * the connections that the container accepts.
+   */
+  static final int MAX_CLOSING = 48;
+
   /** More than a task takes that waits for no database and for no client that does not read. */
   private static final Duration PATIENCE = Duration.ofMillis(100);
 
@@ -54,6 +64,12 @@ public final class ConnectionWork implements AutoCloseable {
 
   /** By the container's id of the connection. */
   private final Map<String, Source> accounts = new ConcurrentHashMap<>();
+
+  /** By the container's id of the connection. */
+  private final Map<String, Runnable> ends = new ConcurrentHashMap<>();
+
+  /** WebSockets that are being closed, the oldest first. Guarded by itself. */
+  private final Set<String> closing = new LinkedHashSet<>();
 
   /** Run when a connection that asked for a WebSocket has ended, by the container's id. */
   private final Map<String, Runnable> upgrades = new ConcurrentHashMap<>();
@@ -176,8 +192,42 @@ public final class ConnectionWork implements AutoCloseable {
     upgrades.put(id(request), ended);
   }
 
+  /**
+   * A connection is worked for.
+   *
+   * @param end ends it at once
+   */
+  void begun(String connection, Runnable end) {
+    ends.put(connection, end);
+  }
+
+  /**
+   * To be run when the WebSocket of that request waits for the answer to its close. If more than
+   * {@value #MAX_CLOSING} do, the oldest is ended: who never answers takes no connection from
+   * others.
+   */
+  Runnable closing(HttpServletRequest request) {
+    String connection = id(request);
+    return () -> {
+      Optional<String> oldest = Optional.empty();
+      synchronized (closing) {
+        if (ends.containsKey(connection)
+            && closing.add(connection)
+            && closing.size() > MAX_CLOSING) {
+          oldest = closing.stream().findFirst();
+          oldest.ifPresent(closing::remove);
+        }
+      }
+      oldest.map(ends::get).ifPresent(Runnable::run);
+    };
+  }
+
   /** The connection has ended. */
   void ended(String connection) {
+    synchronized (closing) {
+      ends.remove(connection);
+      closing.remove(connection);
+    }
     accounts.remove(connection);
     ofEdge.remove(connection);
     Runnable ended = upgrades.remove(connection);
@@ -222,18 +272,42 @@ public final class ConnectionWork implements AutoCloseable {
     pace(anonymous, network, bytes);
   }
 
-  /** The same for calls over HTTP, but those of the edge, which are of many clients. */
-  void requestRead(String connection, Source network, long bytes) {
-    if (!ofEdge.containsKey(connection)) {
-      pace(requests, network, bytes);
-    }
+  /** Whether the connection is one of the edge, which speaks for many clients. */
+  boolean isEdge(String connection) {
+    return ofEdge.containsKey(connection);
+  }
+
+  /** The same for all of calls over HTTP but their bodies. */
+  void requestRead(Source network, long bytes) {
+    pace(requests, network, bytes);
   }
 
   private void pace(FairExecutor turns, Source network, long bytes) {
-    Duration wait = bytes == 0 ? Duration.ZERO : anonymousBytes.pay(network, bytes);
+    Duration wait = pay(network, bytes);
+    if (wait.isPositive()) {
+      turns.pause(network, wait);
+    }
+  }
+
+  private Duration pay(Source source, long bytes) {
+    Duration wait = bytes == 0 ? Duration.ZERO : anonymousBytes.pay(source, bytes);
     if (wait.isPositive()) {
       metrics.readLater();
-      turns.pause(network, wait);
+    }
+    return wait;
+  }
+
+  /**
+   * So many bytes of the body of a call have been read. The thread, which the call has for itself,
+   * waits until the source of the call may send more.
+   */
+  void bodyRead(Source source, long bytes) {
+    TurnChannel.paid(bytes);
+    long end = System.nanoTime() + pay(source, bytes).toNanos();
+    for (long left = end - System.nanoTime();
+        left > 0 && !Thread.interrupted();
+        left = end - System.nanoTime()) {
+      LockSupport.parkNanos(left);
     }
   }
 

@@ -18,6 +18,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -87,12 +88,14 @@ public final class Connections implements SmartLifecycle {
   /**
    * A connection to be upgraded to; empty if there is no room for the source or the service is
    * stopping.
+   *
+   * @param onClosing is run when only the answer of the client to the close is waited for
    */
-  Optional<ClientConnection> open(@Nullable Authenticated who, Source source) {
+  Optional<ClientConnection> open(@Nullable Authenticated who, Source source, Runnable onClosing) {
     if (!running) {
       return Optional.empty();
     }
-    ClientConnection connection = new ClientConnection(who, source, services);
+    ClientConnection connection = new ClientConnection(who, source, services, onClosing);
     return switch (places(connection).take(source, connection)) {
       case Places.Outcome.Admitted<ClientConnection>(Optional<ClientConnection> displaced) -> {
         open.add(connection);
@@ -104,9 +107,13 @@ public final class Connections implements SmartLifecycle {
     };
   }
 
-  /** Where the body of a call over HTTP comes in. */
-  HttpBody body(Source source, int maxBytes) {
-    return new HttpBody(services.anonymousMemory(), source, maxBytes);
+  /**
+   * Where the body of a call over HTTP comes in.
+   *
+   * @param onRead is told of the bytes of each part, and returns when the next one may be read
+   */
+  HttpBody body(Source source, int maxBytes, LongConsumer onRead) {
+    return new HttpBody(services.anonymousMemory(), source, maxBytes, onRead);
   }
 
   private Places<ClientConnection> places(ClientConnection connection) {

@@ -39,6 +39,11 @@ final class FairEndpoint extends NioEndpoint {
   private final Map<SocketChannel, Peer> peers = new ConcurrentHashMap<>();
   private @Nullable ConnectionWork work;
 
+  FairEndpoint() {
+    // A channel that ends late shall not be another connection's meanwhile.
+    getSocketProperties().setBufferPool(0);
+  }
+
   void serve(ConnectionWork toUse) {
     work = toUse;
   }
@@ -108,13 +113,22 @@ final class FairEndpoint extends NioEndpoint {
     destroySocket(socket);
   }
 
-  /** The container may not know the connection yet: then the thread that admits it ends it. */
+  /**
+   * A thread that waits for the client gets the end of its input, or cannot write any more. The
+   * container may not know the connection yet: then the thread that admits it ends it.
+   */
   private void end(SocketChannel socket) {
     Optional.ofNullable(peers.get(socket)).ifPresent(peer -> peer.displaced = true);
+    try {
+      socket.shutdownInput();
+      socket.shutdownOutput();
+    } catch (IOException e) {
+      LOG.debug("a connection has ended already", e);
+    }
     Optional.ofNullable(connections.get(socket)).ifPresent(this::end);
   }
 
-  /** The thread that works for the connection meanwhile goes on until it has done so. */
+  /** The thread that works for the connection meanwhile ends its turn first. */
   private void end(SocketWrapperBase<NioChannel> connection) {
     super.processSocket(connection, SocketEvent.ERROR, true);
   }
@@ -231,8 +245,16 @@ final class FairEndpoint extends NioEndpoint {
     connection.getLock().lock();
     try {
       if (peer.webSocket == null) {
+        String id = id(connection);
+        boolean isEdge = work().isEdge(id);
+        work().begun(id, () -> end(peer.socket));
         TurnChannel.Outcome outcome = turn(connection, event, Long.MAX_VALUE, () -> false);
-        work().requestRead(id(connection), peer.network, outcome.bytes());
+        if (connection.isClosed()) {
+          work().ended(id);
+        }
+        if (!isEdge) {
+          work().requestRead(peer.network, outcome.bytes());
+        }
         if (!outcome.more()) {
           return;
         }

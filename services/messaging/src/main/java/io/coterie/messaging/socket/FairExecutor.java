@@ -271,7 +271,7 @@ final class FairExecutor implements AutoCloseable {
     }
   }
 
-  /** A source has no further turn for so long. One that it has already remains. */
+  /** A source has no further turn for so long, if time can be kept. One that it has remains. */
   void pause(Source source, Duration time) {
     synchronized (this) {
       Line line = lines.computeIfAbsent(source, Line::new);
@@ -284,8 +284,8 @@ final class FairExecutor implements AutoCloseable {
       CompletableFuture.delayedExecutor(time.toNanos(), TimeUnit.NANOSECONDS, Runnable::run)
           .execute(() -> goOn(source));
     } catch (RuntimeException | Error e) {
+      LOG.error("a source that should pause goes on", e);
       goOn(source);
-      throw e;
     }
   }
 

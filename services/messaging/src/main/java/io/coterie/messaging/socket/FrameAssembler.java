@@ -25,8 +25,11 @@ final class FrameAssembler {
     /** The part was the last one. */
     record Complete(byte[] message) implements Outcome {}
 
-    /** More parts follow, or the connection is closed. */
+    /** More parts follow. */
     record Incomplete() implements Outcome {}
+
+    /** No parts are taken any more. */
+    record Closed() implements Outcome {}
 
     /** The message is too large. */
     record Refused(CloseCode code) implements Outcome {}
@@ -43,7 +46,7 @@ final class FrameAssembler {
 
   synchronized Outcome add(ByteBuffer part, boolean last) {
     if (closed) {
-      return new Outcome.Incomplete();
+      return new Outcome.Closed();
     }
     if (size + part.remaining() > maxMessageBytes) {
       drop();

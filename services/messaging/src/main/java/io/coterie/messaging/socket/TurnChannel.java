@@ -43,7 +43,7 @@ final class TurnChannel extends SecureNioChannel {
   /**
    * How a turn ended.
    *
-   * @param bytes that were read
+   * @param bytes that were read and are still to be paid for
    * @param more whether the connection may have sent more than was read
    */
   record Outcome(long bytes, boolean more) {}
@@ -53,6 +53,7 @@ final class TurnChannel extends SecureNioChannel {
     private final BooleanSupplier othersWait;
     private long left;
     private long read;
+    private long paid;
     private boolean cut;
 
     Turn(long bytes, BooleanSupplier othersWait) {
@@ -86,13 +87,20 @@ final class TurnChannel extends SecureNioChannel {
   static Outcome turn(long bytes, BooleanSupplier othersWait, Runnable work) {
     Turn turn = new Turn(bytes, othersWait);
     ScopedValue.where(TURN, turn).run(work);
-    return new Outcome(turn.read, turn.cut);
+    return new Outcome(Math.max(0, turn.read - turn.paid), turn.cut);
   }
 
   /** The connection seems to have sent no more until this turn, if it is one, has ended. */
   static void cutTurn() {
     if (TURN.isBound()) {
       TURN.get().left = 0;
+    }
+  }
+
+  /** So many of the bytes that were read in this turn have been paid for. */
+  static void paid(long bytes) {
+    if (TURN.isBound()) {
+      TURN.get().paid += bytes;
     }
   }
 

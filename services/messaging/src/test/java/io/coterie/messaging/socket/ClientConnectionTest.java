@@ -134,7 +134,8 @@ class ClientConnectionTest {
             new PushMemory(1 << 20, 1, stopped, stopped, System::nanoTime),
             new StoredLoads(1 << 20),
             limits,
-            closed -> {}));
+            closed -> {}),
+        () -> {});
   }
 
   @Test

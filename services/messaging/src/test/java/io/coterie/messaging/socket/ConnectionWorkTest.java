@@ -16,6 +16,7 @@ import java.io.IOException;
 import java.lang.reflect.Proxy;
 import java.nio.channels.SocketChannel;
 import java.security.cert.X509Certificate;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Set;
@@ -62,7 +63,11 @@ class ConnectionWorkTest {
   }
 
   private static HttpServletRequest request(String... clients) {
-    ServletConnection connection = proxy(ServletConnection.class, (method, argument) -> "1");
+    return requestOn("1", clients);
+  }
+
+  private static HttpServletRequest requestOn(String id, String... clients) {
+    ServletConnection connection = proxy(ServletConnection.class, (method, argument) -> id);
     return proxy(
         HttpServletRequest.class,
         (method, argument) ->
@@ -117,6 +122,24 @@ class ConnectionWorkTest {
     }
   }
 
+  @Test
+  void of_many_websockets_that_do_not_answer_their_close_the_oldest_are_ended() {
+    List<Integer> ended = new ArrayList<>();
+    for (int i = 0; i < ConnectionWork.MAX_CLOSING + 4; i++) {
+      int number = i;
+      String id = Integer.toString(i);
+      work.begun(id, () -> ended.add(number));
+      Runnable closing = work.closing(requestOn(id));
+      closing.run();
+      closing.run();
+      if (i == 1) {
+        work.ended(id);
+        closing.run();
+      }
+    }
+    assertThat(ended).as("1 had answered").containsExactly(0, 2, 3);
+  }
+
   private CompletableFuture<Void> frames(String connection, Source network) {
     CompletableFuture<Void> ran = new CompletableFuture<>();
     work.frames(
@@ -149,11 +172,10 @@ class ConnectionWorkTest {
   }
 
   @Test
-  void calls_over_http_count_for_their_address_but_not_those_of_the_edge() {
-    work.identified("1", peer, new X509Certificate[] {authority.certificate("edge")});
-    work.requestRead("1", NETWORK, 100_000_000);
+  void calls_over_http_count_for_their_address() {
+    work.requestRead(NETWORK, 100);
     assertThat(registry.counter("coterie.messaging.read.later").count()).isZero();
-    work.requestRead("2", NETWORK, 100_000_000);
+    work.requestRead(NETWORK, 100_000_000);
     assertThat(registry.counter("coterie.messaging.read.later").count()).isEqualTo(1);
     CompletableFuture<Void> later = new CompletableFuture<>();
     work.request(NETWORK, () -> later.complete(null));

@@ -16,11 +16,12 @@ import org.junit.jupiter.api.Test;
 class HttpBodyTest {
   private final ConnectionMemory memory = new ConnectionMemory(1_000, Runnable::run);
   private final List<String> closed = new ArrayList<>();
+  private final List<Long> paid = new ArrayList<>();
   private final ConnectionMemory.Account other =
       memory.open(new Source.OfNetwork("other"), () -> closed.add("other"));
 
   private HttpBody body(int most) {
-    return new HttpBody(memory, new Source.OfNetwork("own"), most);
+    return new HttpBody(memory, new Source.OfNetwork("own"), most, paid::add);
   }
 
   private static int status(ApiException refusal) {
@@ -59,6 +60,52 @@ class HttpBodyTest {
           .isInstanceOfSatisfying(ApiException.class, e -> assertThat(status(e)).isEqualTo(503));
     }
     assertThat(closed).isEmpty();
+  }
+
+  @Test
+  void without_an_end_is_read_only_until_it_gives_way() {
+    InputStream endless =
+        new InputStream() {
+          @Override
+          public int read() {
+            return 0;
+          }
+
+          @Override
+          public int read(byte[] part, int offset, int length) {
+            if (paid.size() > 100) {
+              throw new AssertionError("it is read on");
+            }
+            return 1;
+          }
+        };
+    try (HttpBody body = body(1_000_000)) {
+      assertThatThrownBy(() -> body.read(endless))
+          .isInstanceOfSatisfying(ApiException.class, e -> assertThat(status(e)).isEqualTo(503));
+    }
+  }
+
+  @Test
+  void pays_for_each_part_before_it_reads_the_next() throws Exception {
+    List<Long> before = new ArrayList<>();
+    InputStream parts =
+        new InputStream() {
+          @Override
+          public int read() {
+            throw new AssertionError("parts are read");
+          }
+
+          @Override
+          public int read(byte[] part, int offset, int length) {
+            before.add((long) paid.size());
+            return paid.size() < 3 ? 7 : -1;
+          }
+        };
+    try (HttpBody body = body(600)) {
+      assertThat(body.read(parts)).hasSize(21);
+    }
+    assertThat(paid).containsExactly(7L, 7L, 7L);
+    assertThat(before).containsExactly(0L, 1L, 2L, 3L);
   }
 
   @Test
