@@ -14,6 +14,7 @@ import java.time.Duration;
  */
 public final class RateLimit<K> {
   private static final int MAX_KEYS = 20_000;
+  private static final int MAX_DEBT = 4;
 
   private final Rate rate;
   private final Ticker ticker;
@@ -81,8 +82,8 @@ public final class RateLimit<K> {
   }
 
   /**
-   * Takes so many tokens, those too that will come only later, but at most those of one more burst:
-   * a wait is never longer than a bucket takes to fill.
+   * Takes so many tokens, those too that will come only later, but at most those of {@value
+   * #MAX_DEBT} bursts more: a wait is never longer than a bucket takes to fill as often.
    *
    * @return when there are tokens again; zero if there are some left
    */
@@ -96,7 +97,7 @@ public final class RateLimit<K> {
                 (k, bucket) ->
                     new Bucket(
                         Math.max(
-                            -rate.burst(),
+                            -(double) MAX_DEBT * rate.burst(),
                             (bucket == null ? rate.burst() : refilled(bucket, now)) - tokens),
                         now));
     return after.tokens() >= 0

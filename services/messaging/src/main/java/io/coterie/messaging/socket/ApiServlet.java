@@ -91,8 +91,7 @@ public final class ApiServlet extends HttpServlet {
     }
     String query = request.getQueryString();
     String target = query == null ? request.getRequestURI() : request.getRequestURI() + "?" + query;
-    try (HttpBody body =
-        connections.body(source, maxBodyBytes, read -> work.bodyRead(source, read))) {
+    try (HttpBody body = connections.body(source, maxBodyBytes, () -> work.bodyRead(source))) {
       return dispatcher
           .dispatch(
               new ApiRequest(

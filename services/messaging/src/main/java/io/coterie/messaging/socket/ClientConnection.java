@@ -48,6 +48,12 @@ final class ClientConnection implements Presence.Subscriber {
   /** The credentials of the device are no longer valid. */
   static final CloseCode REAUTHENTICATE = CloseCodes.getCloseCode(4401);
 
+  /**
+   * How long the container waits for a frame that is being written when it answers a ping or a
+   * close: it keeps a processor busy meanwhile.
+   */
+  private static final Duration ANSWERING = Duration.ofMillis(500);
+
   /** How long the answer to a close is waited for, unless many others are being closed. */
   private static final Duration CLOSING = Duration.ofSeconds(2);
 
@@ -94,7 +100,7 @@ final class ClientConnection implements Presence.Subscriber {
   private CloseReason leaveReason = GOING_AWAY;
 
   /**
-   * @param onClosing is run when only the answer of the client to the close is waited for
+   * @param onClosing is run when the client is waited for to end the connection, maybe twice
    */
   ClientConnection(
       @Nullable Authenticated who, Source source, Services services, Runnable onClosing) {
@@ -141,6 +147,7 @@ final class ClientConnection implements Presence.Subscriber {
   void opened(Session opened) {
     opened.setMaxIdleTimeout(services.limits().idle().toMillis());
     opened.getUserProperties().put(Constants.SESSION_CLOSE_TIMEOUT_PROPERTY, CLOSING.toMillis());
+    opened.getUserProperties().put(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY, ANSWERING.toMillis());
     opened.getAsyncRemote().setSendTimeout(services.limits().sendTimeout().toMillis());
     boolean refuse;
     synchronized (this) {
@@ -263,6 +270,9 @@ final class ClientConnection implements Presence.Subscriber {
             toClose.close(reason);
           } catch (IOException | IllegalStateException e) {
             LOG.debug("a connection could not be closed in order", e);
+          } finally {
+            // The container does nothing more if its client has begun to close.
+            onClosing.run();
           }
         };
     try {

@@ -277,7 +277,7 @@ public final class ConnectionWork implements AutoCloseable {
     return ofEdge.containsKey(connection);
   }
 
-  /** The same for all of calls over HTTP but their bodies. */
+  /** The same for bytes of calls over HTTP that have not been paid for with bodies. */
   void requestRead(Source network, long bytes) {
     pace(requests, network, bytes);
   }
@@ -298,16 +298,15 @@ public final class ConnectionWork implements AutoCloseable {
   }
 
   /**
-   * So many bytes of the body of a call have been read. The thread, which the call has for itself,
-   * waits until the source of the call may send more.
+   * A part of the body of a call has been read, in a turn. The thread, which the call has for
+   * itself, waits until the source of the call may send more, or the connection is ended.
    */
-  void bodyRead(Source source, long bytes) {
-    TurnChannel.paid(bytes);
-    long end = System.nanoTime() + pay(source, bytes).toNanos();
+  void bodyRead(Source source) {
+    long end = System.nanoTime() + pay(source, TurnChannel.pay()).toNanos();
     for (long left = end - System.nanoTime();
-        left > 0 && !Thread.interrupted();
+        left > 0 && !TurnChannel.isEnding() && !Thread.currentThread().isInterrupted();
         left = end - System.nanoTime()) {
-      LockSupport.parkNanos(left);
+      LockSupport.parkNanos(Math.min(left, PATIENCE.toNanos()));
     }
   }
 

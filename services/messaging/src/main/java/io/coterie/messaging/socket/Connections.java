@@ -18,7 +18,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -89,7 +88,7 @@ public final class Connections implements SmartLifecycle {
    * A connection to be upgraded to; empty if there is no room for the source or the service is
    * stopping.
    *
-   * @param onClosing is run when only the answer of the client to the close is waited for
+   * @param onClosing is run when the client is waited for to end the connection, maybe twice
    */
   Optional<ClientConnection> open(@Nullable Authenticated who, Source source, Runnable onClosing) {
     if (!running) {
@@ -110,9 +109,9 @@ public final class Connections implements SmartLifecycle {
   /**
    * Where the body of a call over HTTP comes in.
    *
-   * @param onRead is told of the bytes of each part, and returns when the next one may be read
+   * @param onRead returns when more may be read
    */
-  HttpBody body(Source source, int maxBytes, LongConsumer onRead) {
+  HttpBody body(Source source, int maxBytes, Runnable onRead) {
     return new HttpBody(services.anonymousMemory(), source, maxBytes, onRead);
   }
 

@@ -6,7 +6,6 @@ import io.coterie.messaging.limit.Source;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
-import java.util.function.LongConsumer;
 
 /**
  * The body of one call over HTTP, from its first byte until the call is answered. It counts like
@@ -18,14 +17,14 @@ final class HttpBody implements AutoCloseable {
 
   private final ConnectionMemory.Account account;
   private final FrameAssembler parts;
-  private final LongConsumer onRead;
+  private final Runnable onRead;
 
   /**
    * @param source of the call
    * @param maxBytes most bytes that it may have
-   * @param onRead is told of the bytes of each part, and returns when the next one may be read
+   * @param onRead is run after each part, and returns when more may be read
    */
-  HttpBody(ConnectionMemory memory, Source source, int maxBytes, LongConsumer onRead) {
+  HttpBody(ConnectionMemory memory, Source source, int maxBytes, Runnable onRead) {
     this.onRead = onRead;
     this.account = memory.open(source, this::close);
     this.parts = new FrameAssembler(maxBytes, account);
@@ -39,7 +38,7 @@ final class HttpBody implements AutoCloseable {
   byte[] read(InputStream in) throws IOException {
     byte[] part = new byte[PART_BYTES];
     for (int read = in.read(part); read >= 0; read = in.read(part)) {
-      onRead.accept(read);
+      onRead.run();
       add(ByteBuffer.wrap(part, 0, read), false);
     }
     byte[] body = add(ByteBuffer.allocate(0), true);

@@ -55,6 +55,7 @@ final class TurnChannel extends SecureNioChannel {
     private long read;
     private long paid;
     private boolean cut;
+    private @Nullable SocketChannel socket;
 
     Turn(long bytes, BooleanSupplier othersWait) {
       this.left = bytes;
@@ -87,7 +88,7 @@ final class TurnChannel extends SecureNioChannel {
   static Outcome turn(long bytes, BooleanSupplier othersWait, Runnable work) {
     Turn turn = new Turn(bytes, othersWait);
     ScopedValue.where(TURN, turn).run(work);
-    return new Outcome(Math.max(0, turn.read - turn.paid), turn.cut);
+    return new Outcome(turn.read - turn.paid, turn.cut);
   }
 
   /** The connection seems to have sent no more until this turn, if it is one, has ended. */
@@ -97,11 +98,21 @@ final class TurnChannel extends SecureNioChannel {
     }
   }
 
-  /** So many of the bytes that were read in this turn have been paid for. */
-  static void paid(long bytes) {
-    if (TURN.isBound()) {
-      TURN.get().paid += bytes;
+  /** The bytes that were read in this turn and not paid for; they are from now on. */
+  static long pay() {
+    if (!TURN.isBound()) {
+      return 0;
     }
+    Turn turn = TURN.get();
+    long unpaid = turn.read - turn.paid;
+    turn.paid = turn.read;
+    return unpaid;
+  }
+
+  /** Whether nothing more is read in this turn, because the connection is being ended. */
+  static boolean isEnding() {
+    @Nullable SocketChannel socket = TURN.isBound() ? TURN.get().socket : null;
+    return socket != null && socket.socket().isInputShutdown();
   }
 
   @Override
@@ -113,6 +124,7 @@ final class TurnChannel extends SecureNioChannel {
     if (!turn.mayRead()) {
       return 0;
     }
+    turn.socket = getIOChannel();
     int read = super.read(buffer);
     turn.read(read);
     return read;

@@ -53,13 +53,11 @@ class RateLimitTest {
   void tokens_that_were_paid_before_they_were_there_come_back_later() {
     assertThat(limit.pay("a", 3)).isZero();
     assertThat(limit.pay("a", 1)).isEqualTo(Duration.ofMillis(500));
-    assertThat(limit.pay("a", 2)).isEqualTo(Duration.ofMillis(1_500));
-    assertThat(limit.pay("a", 400))
-        .as("one more burst at most")
-        .isEqualTo(Duration.ofMillis(1_500));
+    assertThat(limit.pay("a", 10)).isEqualTo(Duration.ofMillis(5_500));
+    assertThat(limit.pay("a", 400)).as("four bursts at most").isEqualTo(Duration.ofSeconds(6));
     assertThat(limit.pay("b", 1)).isZero();
     assertThatThrownBy(() -> limit.take("a")).isInstanceOf(RateLimitedException.class);
-    advance(Duration.ofMillis(1_500));
+    advance(Duration.ofSeconds(6));
     assertThat(limit.pay("a", 1)).isEqualTo(Duration.ofMillis(500));
     advance(Duration.ofHours(1));
     empty("a");

@@ -31,6 +31,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import org.apache.tomcat.websocket.Constants;
 import org.junit.jupiter.api.Test;
 import org.springframework.boot.context.properties.bind.Binder;
 import org.springframework.boot.context.properties.source.MapConfigurationPropertySource;
@@ -40,12 +41,15 @@ class ClientConnectionTest {
   /** More than one thread writes in a row. */
   private static final int REQUESTS = 200;
 
+  private int closings;
+
   /** A socket that takes a frame when the test says so. */
   private static final class FakeSession {
     final List<ByteBuffer> frames = new ArrayList<>();
     final Deque<SendHandler> waiting = new ArrayDeque<>();
     boolean holds;
     int closed;
+    final Map<String, Object> properties = new HashMap<>();
 
     Session session() {
       RemoteEndpoint.Async remote =
@@ -70,7 +74,7 @@ class ClientConnectionTest {
             }
             return switch (method) {
               case "getAsyncRemote" -> remote;
-              case "getUserProperties" -> new HashMap<String, Object>();
+              case "getUserProperties" -> properties;
               default -> null;
             };
           });
@@ -104,7 +108,7 @@ class ClientConnectionTest {
   }
 
   /** An anonymous connection of a service whose threads take no more work. */
-  private static ClientConnection connection() {
+  private ClientConnection connection() {
     ExecutorService stopped = Executors.newSingleThreadExecutor();
     stopped.shutdown();
     Limits limits =
@@ -135,7 +139,7 @@ class ClientConnectionTest {
             new StoredLoads(1 << 20),
             limits,
             closed -> {}),
-        () -> {});
+        () -> closings++);
   }
 
   @Test
@@ -169,6 +173,20 @@ class ClientConnectionTest {
         });
     assertThat(socket.frames).hasSize(3);
     assertThat(socket.closed).isEqualTo(1007);
+  }
+
+  /** The container does nothing more then: it waits for a frame that is being written. */
+  @Test
+  void a_close_that_the_client_has_begun_is_one_that_waits_for_it() {
+    ClientConnection connection = connection();
+    FakeSession socket = new FakeSession();
+    connection.opened(socket.session());
+    assertThat(socket.properties)
+        .containsEntry(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY, 500L)
+        .containsEntry(Constants.SESSION_CLOSE_TIMEOUT_PROPERTY, 2_000L);
+    connection.displaced();
+    assertThat(socket.closed).isEqualTo(4409);
+    assertThat(closings).isEqualTo(1);
   }
 
   @Test
