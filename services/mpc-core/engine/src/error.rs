@@ -385,6 +385,8 @@ pub enum SetupError {
     GroupTermsInvalid,
     /// The vault has no counted run of a join for this session: it has begun, was dropped, or was counted elsewhere.
     RunUnknown,
+    /// The recorded nonce point is another than that which was opened: the pair's set-up has ended.
+    OtherNonce,
     /// The dealers are fewer than the old threshold, or dealers and receivers together are not the parties.
     RolesInvalid,
 }
@@ -432,6 +434,7 @@ impl fmt::Display for SetupError {
                 "the terms of the group are not valid, or the session is not of them"
             }
             SetupError::RunUnknown => "the vault has no counted run of the join for this session",
+            SetupError::OtherNonce => "the recorded nonce is another than the opened one",
         })
     }
 }
