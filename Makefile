@@ -122,19 +122,23 @@ bench: build ## measure key generation and signing against their floors; QUICK=1
 	  io.coterie.channel.signal.ChannelBenchmark
 	@$(JAVA) io.coterie.acceptance.bench.Bench
 
-bench-circuits: ## measure garbling and authenticated garbling against bare AES; LONG=1 for all of Ed25519, RUNS=5
-	@STEP_SHOW='circuit,2,2|^scenario' $(STEP) bench-circuits \
-	  cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits --example measure -- \
-	  $(or $(RUNS),5) $(if $(LONG),long)
+# Puts the rows of a scheme, which are in build/bench/SCHEME.csv, in the place of those that there were; others stay.
+MERGE_ROWS = awk -F, -v rows=build/bench/$(1).csv '$$2 == "scheme" { if (!heads++) print; next } \
+  (FILENAME == rows) == ($$2 == "$(1)")' build/bench/results.csv build/bench/$(1).csv >build/bench/merged.csv && \
+  mv build/bench/merged.csv build/bench/results.csv
 
-# Takes the place of the rows of this scheme, and leaves those that `make bench` has measured.
+bench-circuits: ## measure garbling beside bare AES; RUNS=5, LONG=1 for all of Ed25519 and RSA, RSA=1024
+	@mkdir -p build/bench && touch build/bench/results.csv
+	@set -o pipefail; cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits \
+	  --example measure -- $(or $(RUNS),5) $(if $(LONG),long) $(if $(RSA),rsa-$(RSA)) | tee build/bench/circuit.csv
+	@$(call MERGE_ROWS,circuit)
+
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20, LONG=1 for five tables of joins
 	@mkdir -p build/bench && touch build/bench/results.csv
 	@set -o pipefail; for bench in 'paillier-issuer --bench join' 'threshold-issuer --bench threshold'; do \
 	  cargo bench --manifest-path services/mpc-core/Cargo.toml -p $$bench -- $(RUNS) $(if $(LONG),long) || exit 1; \
 	done | tee build/bench/wbb.csv
-	@awk -F, '$$2 == "scheme" { if (!heads++) print; next } (FILENAME ~ /wbb/) == ($$2 == "wbb")' \
-	  build/bench/results.csv build/bench/wbb.csv >build/bench/merged.csv && mv build/bench/merged.csv build/bench/results.csv
+	@$(call MERGE_ROWS,wbb)
 
 bench-fairness: build ## measure what a greedy requester costs another, in processes, beside the bar; DURATION=30
 	@$(JAVA) io.coterie.acceptance.bench.Fairness $(or $(DURATION),30)

@@ -3,8 +3,9 @@
 //! Prints CSV lines `scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs`, the format of
 //! `build/bench/results.csv`. Times are processor time of the party's thread, so that other work on the machine
 //! disturbs them as little as possible; `wall` is the time that passes with both parties on this machine. Arguments:
-//! the number of runs, 5 by default; `long` adds the whole Ed25519 program and the longer messages; `ed25519` measures
-//! signing by two parties alone, and `hardened` derivation by two parties.
+//! the number of runs, 5 by default; `long` adds the whole Ed25519 program, RSA with 256 and 512 bits and the longer
+//! messages; `rsa-1024` adds RSA of that size; `ed25519` measures signing by two parties alone, `hardened` derivation by
+//! two parties, and `half-gates` what is garbled as it is compiled.
 
 #![allow(
     clippy::print_stdout,
@@ -16,6 +17,8 @@
 
 #[path = "measure/hardened.rs"]
 mod hardened;
+#[path = "measure/streamed.rs"]
+mod streamed;
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -26,26 +29,17 @@ use std::time::{Duration, Instant};
 use aes::cipher::{BlockCipherEncrypt, KeyInit};
 use aes::{Aes128, Block};
 use circuits::authenticated::{self, Entry, Pair, Prepared, Role, bucket_size};
-use circuits::circuit::{Circuit, Nowhere, Recorder};
+use circuits::circuit::{Circuit, Recorder};
 use circuits::compile::{Limits, compile};
 use circuits::ed25519::{Import, NonceCircuit, NonceRecord, Ready, blocks};
-use circuits::garble::{Channel, Inputs, evaluate, garble};
+use circuits::garble::Channel;
 use circuits::line::now;
 use circuits::program::Program;
-use circuits::stack::{STACK, with_stack};
+use circuits::stack::with_stack;
 use getrandom::SysRng;
 use primitives::Secret;
 use rand_core::UnwrapErr;
 use rustix::time::{ClockId, clock_gettime};
-
-const HASH: &str = "package main
-
-import \"crypto/sha512\"
-
-func main(garbler [32]byte, evaluator []byte) [64]byte {
-	return sha512.Sum512(garbler[:] + evaluator)
-}
-";
 
 const BLOCKS: &str = "package main
 
@@ -61,41 +55,57 @@ func main(garbler [32]byte, evaluator [32]byte) [64]byte {
 }
 ";
 
-const ED25519: &str = include_str!("../tests/programs/long/ed25519.mpcl");
+/// Blocks of SHA-512 in a signature, and the bytes of a message that takes so many.
+const MESSAGES: [(usize, usize); 3] = [(1, 64), (5, 576), (11, 1344)];
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if let [word, scenario, name, runs] = arguments.as_slice()
+        && word == streamed::WORD
+    {
+        with_stack(|| streamed::measure(scenario, name, runs.parse().unwrap()));
+        return;
+    }
     let runs = arguments.first().and_then(|text| text.parse().ok()).unwrap_or(5);
     let given = |word: &str| arguments.iter().any(|argument| argument == word);
+    let parts = ["half-gates", "ed25519", "hardened"];
+    let all = !parts.iter().any(|part| given(part));
     let long = given("long");
     println!("scenario,scheme,t,n,mode,phase,metric,unit,median,p95,runs");
     with_stack(|| {
         floor(runs);
-        if given("hardened") {
-            hardened::rows(runs, true);
-            return;
+        if all || given("half-gates") {
+            half_gates(runs, long);
         }
-        if !given("ed25519") {
-            streamed("sha512-64-blocks", HASH, [vec![], vec![8 * 128 * 63]], [256, 8 * 128 * 63], runs);
-            if long {
-                streamed("ed25519-whole", ED25519, [vec![], vec![0, 8]], [256, 264], 1);
-            }
+        if given("rsa-1024") {
+            streamed::rows("rsa-1024", "rsa-1024", 1);
         }
-        for (blocks, length) in [(1, 64), (5, 576), (11, 1344)] {
-            if blocks > 1 && !long {
-                continue;
-            }
-            if !given("ed25519") {
+        for (blocks, length) in MESSAGES.into_iter().filter(|(blocks, _)| long || *blocks == 1) {
+            if all {
                 let text = BLOCKS.replace("LENGTH", &length.to_string());
                 prepared(&format!("sha512-{blocks}-blocks"), &text, runs);
             }
-            signed(blocks, length, runs);
+            if all || given("ed25519") {
+                streamed::rows(&format!("ed25519-{blocks}-blocks"), &format!("nonce-{length}"), runs);
+                signed(blocks, length, runs);
+            }
         }
-        masks(runs);
-        if !given("ed25519") {
-            hardened::rows(runs, long);
+        if all || given("ed25519") {
+            masks(runs);
+        }
+        if all || given("hardened") {
+            hardened::rows(runs, long || !all);
         }
     });
+}
+
+/// Whole programs. The long ones run once.
+fn half_gates(runs: usize, long: bool) {
+    streamed::rows("sha512-64-blocks", "sha512-64-blocks", runs);
+    streamed::rows("rsa-128", "rsa-128", runs);
+    for name in ["rsa-256", "rsa-512", "ed25519-whole"].into_iter().filter(|_| long) {
+        streamed::rows(name, name, 1);
+    }
 }
 
 #[derive(Default)]
@@ -146,41 +156,6 @@ fn floor(runs: usize) {
         table.add("floor", "aes-blocks", "million/s", (blocks.len() * 256) as f64 / seconds / 1e6);
     }
     table.print("aes", "bare");
-}
-
-/// A program that is garbled as it is compiled.
-fn streamed(name: &str, text: &str, sizes: [Vec<usize>; 2], bits: [usize; 2], runs: usize) {
-    let mut table = Table::default();
-    for _ in 0..runs {
-        let program = Program::from_text(name, text, &[]).unwrap_or_else(|e| panic!("{e}"));
-        let (counted, seconds) =
-            timed(|| compile(&program, &sizes, Limits::default(), &mut Nowhere).unwrap());
-        let ands = counted.count.and as f64;
-        table.add("program", "and-gates", "count", ands);
-        table.add("compile", "rate", "million-and/s", ands / seconds / 1e6);
-        let (left, right) = UnixStream::pair().unwrap();
-        let side = |garbles: bool, stream: UnixStream| {
-            let program = Program::from_text(name, text, &[]).unwrap();
-            let mut channel = Channel::new(stream.try_clone().unwrap(), stream);
-            let input = Inputs::new(vec![true; bits[usize::from(!garbles)]]);
-            let run = if garbles { garble } else { evaluate };
-            let rng = &mut UnwrapErr(SysRng);
-            timed(|| run(&program, &sizes, input, Limits::default(), &mut channel, rng).unwrap().sent)
-        };
-        let start = Instant::now();
-        let (garbled, evaluated) = std::thread::scope(|scope| {
-            let evaluator = std::thread::Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, || side(false, right))
-                .unwrap();
-            (side(true, left), evaluator.join().unwrap())
-        });
-        table.add("run", "wall", "s", start.elapsed().as_secs_f64());
-        table.add("garble", "rate", "million-and/s", ands / garbled.1 / 1e6);
-        table.add("evaluate", "rate", "million-and/s", ands / evaluated.1 / 1e6);
-        table.add("run", "bytes", "MB", (garbled.0 + evaluated.0) as f64 / 1e6);
-    }
-    table.print(name, "semi-honest");
 }
 
 fn circuit(text: &str) -> Circuit {

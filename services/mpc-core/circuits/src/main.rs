@@ -1,18 +1,21 @@
 //! The command `circuit`: compile programs, measure them, run their tests, and run them with a peer.
 
 mod output;
+mod progress;
 mod run;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use circuits::authenticated::{MAX_ANDS, bucket_size, expected_bytes};
-use circuits::circuit::{Depth, Recorder, bristol};
-use circuits::compile::{Interface, Limits, compile};
+use circuits::circuit::{Depth, Recorder, Sink, bristol};
+use circuits::compile::{Interface, Limits, Sizes, compile};
 use circuits::notation::{self, Notation};
 use circuits::program::Program;
 use circuits::testing::{self, Authenticated, Clear, Engine, Garbled};
 use output::{describe, print, say};
+use progress::{Counted, Gates};
 
 const USAGE: &str = "\
 circuit compile FILE [--input GARBLER] [--input EVALUATOR] [-o FILE]   write the circuit in Bristol Fashion
@@ -136,11 +139,26 @@ fn one_program(options: &Options) -> Result<(Program, Vec<Vec<usize>>), String> 
     Ok((program, sizes))
 }
 
+/// Compiles, and says meanwhile how many gates there are.
+fn compile_with_progress(
+    program: &Program,
+    sizes: &[Sizes],
+    sink: &mut impl Sink,
+) -> Result<Interface, String> {
+    let gates = &Gates::default();
+    progress::during(
+        || gates.line(),
+        || {
+            compile(program, sizes, Limits::default(), &mut Counted { sink, gates })
+                .map_err(|e| program.sources.render(&e))
+        },
+    )
+}
+
 fn compile_command(options: &Options) -> Result<ExitCode, String> {
     let (program, sizes) = one_program(options)?;
     let mut recorder = Recorder { limit: MAX_RECORDED, ..Recorder::default() };
-    let interface = compile(&program, &sizes, Limits::default(), &mut recorder)
-        .map_err(|e| program.sources.render(&e))?;
+    let interface = compile_with_progress(&program, &sizes, &mut recorder)?;
     let mut circuit = recorder.circuit;
     circuit.outputs = interface.outputs.iter().map(|p| p.ty.size().unwrap_or(0)).collect();
     circuit.prune();
@@ -158,8 +176,7 @@ fn stats(options: &Options) -> Result<ExitCode, String> {
     let (program, sizes) = one_program(options)?;
     let mut depth = Depth::default();
     let started = std::time::Instant::now();
-    let interface =
-        compile(&program, &sizes, Limits::default(), &mut depth).map_err(|e| program.sources.render(&e))?;
+    let interface = compile_with_progress(&program, &sizes, &mut depth)?;
     let seconds = started.elapsed().as_secs_f64();
     let Interface { inputs, outputs, count, slots } = interface;
     print(&format!("inputs       {}", describe(&inputs)));
@@ -194,8 +211,31 @@ fn test(options: &Options) -> Result<ExitCode, String> {
         (false, false) => &Clear,
         (true, true) => return Err("choose one of --garble and --authenticated".into()),
     };
+    let started = AtomicUsize::new(0);
+    let state = || {
+        let number = started.load(Ordering::Relaxed);
+        let name = programs.get(number.saturating_sub(1)).map_or(Path::new(""), PathBuf::as_path);
+        format!("program {number} of {}, {}", programs.len(), name.display())
+    };
+    let [passed, failed] = progress::during(state, || {
+        test_all(&programs, options, engine, &|number| {
+            started.store(number, Ordering::Relaxed);
+        })
+    })?;
+    print(&format!("{} programs, {passed} tests passed, {failed} failed", programs.len()));
+    Ok(if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+/// Counts of tests that passed and that failed. `started` hears the number of each program, from 1.
+fn test_all(
+    programs: &[PathBuf],
+    options: &Options,
+    engine: &dyn Engine,
+    started: &dyn Fn(usize),
+) -> Result<[usize; 2], String> {
     let (mut passed, mut failed) = (0, 0);
-    for path in &programs {
+    for (number, path) in (1..).zip(programs) {
+        started(number);
         let program = Program::load(path, &options.library).map_err(|e| e.to_string())?;
         for outcome in testing::run(&program, engine, Limits::default())
             .map_err(|e| format!("{}: {e}", path.display()))?
@@ -209,8 +249,7 @@ fn test(options: &Options) -> Result<ExitCode, String> {
             }
         }
     }
-    print(&format!("{} programs, {passed} tests passed, {failed} failed", programs.len()));
-    Ok(if failed == 0 && passed > 0 { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    Ok([passed, failed])
 }
 
 /// The programs with tests at or below a path.

@@ -10,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-const CRATES: [&str; 8] = [
+const CRATES: [&str; 9] = [
     "circuits",
+    "circuit-sessions",
     "group-signatures",
     "paillier-issuer",
     "threshold-issuer",

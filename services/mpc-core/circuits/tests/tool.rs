@@ -1,8 +1,9 @@
 //! The command `circuit`, from its arguments to its exit status.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "test code")]
 
+use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 struct Ended {
     status: i32,
@@ -66,6 +67,45 @@ fn test_lines_pass_in_every_engine_and_a_wrong_one_fails() {
     }
     let both = circuit(&["test", right.path(), "--garble", "--authenticated"]);
     assert!(both.status == 1 && both.errors.contains("choose one"), "{}", both.errors);
+}
+
+/// A program that takes a day to compile, since it counts to a thousand million in constants.
+const ENDLESS: &str = "package main
+
+// @Test 3 4 = 7
+func main(a, b uint8) uint8 {
+\tx := 0
+\tfor i := 0; i < 1000000; i++ {
+\t\tfor j := 0; j < 1000000; j++ {
+\t\t\tx = i ^ j
+\t\t}
+\t}
+\treturn a + b + uint8(x&1)
+}
+";
+
+/// It is ended when it has said something.
+#[test]
+fn long_runs_say_how_far_they_are() {
+    let program = File::new("endless.mpcl", ENDLESS);
+    for command in ["compile", "stats", "test"] {
+        let mut running = Command::new(env!("CARGO_BIN_EXE_circuit"))
+            .args([command, program.path()])
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(running.stderr.take().unwrap()).read_line(&mut line).unwrap();
+        running.kill().unwrap();
+        running.wait().unwrap();
+        let (seconds, state) = line.trim_end().split_once(" s: ").unwrap_or_else(|| panic!("{line}"));
+        assert!(seconds.parse::<u64>().unwrap() >= 2, "{line}");
+        match command {
+            "test" => assert_eq!(state, format!("program 1 of 1, {}", program.path())),
+            _ => assert_eq!(state, "0 AND gates, 0 XOR gates"),
+        }
+    }
 }
 
 #[test]

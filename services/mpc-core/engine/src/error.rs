@@ -113,11 +113,30 @@ pub enum AbortCause {
     /// A party ran this session twice: its messages carry two run nonces. It may have been restored, so nobody is
     /// blamed.
     PartyRestarted = 19,
+    /// The check of a pair's AND triples failed.
+    TripleCheckFailed = 20,
+    /// Bits of a garbled circuit, or a point made of them, were opened without their authenticator.
+    WrongAuthenticator = 21,
+    /// Public bits were named whose labels the sender cannot have.
+    WrongLabel = 22,
+    /// A garbled table does not compute its gate.
+    WrongTable = 23,
+    /// The check of bits that are shared as scalars too failed.
+    DabitCheckFailed = 24,
+    /// Other bits were entered into a circuit than those that were fixed before.
+    WrongInput = 25,
+    /// The parties do not run the same circuit.
+    CircuitMismatch = 26,
+    /// A message has another nonce point than the recorded one: the peer's deviation, wrong shares or a wrong record.
+    /// The pair must never sign with this key again.
+    OtherNonce = 27,
+    /// The test signature that ends an import is not the owner's: the peer's deviation, or wrong shares.
+    WrongTestSignature = 28,
 }
 
 impl AbortCause {
     /// Every cause, in the order of their numbers.
-    pub const ALL: [AbortCause; 19] = [
+    pub const ALL: [AbortCause; 28] = [
         AbortCause::Internal,
         AbortCause::MalformedBody,
         AbortCause::InvalidPoint,
@@ -137,6 +156,15 @@ impl AbortCause {
         AbortCause::InconsistentShares,
         AbortCause::InvalidSignature,
         AbortCause::PartyRestarted,
+        AbortCause::TripleCheckFailed,
+        AbortCause::WrongAuthenticator,
+        AbortCause::WrongLabel,
+        AbortCause::WrongTable,
+        AbortCause::DabitCheckFailed,
+        AbortCause::WrongInput,
+        AbortCause::CircuitMismatch,
+        AbortCause::OtherNonce,
+        AbortCause::WrongTestSignature,
     ];
 
     /// The stable number.
@@ -161,7 +189,13 @@ impl AbortCause {
             | AbortCause::WrongShare
             | AbortCause::FalseComplaint
             | AbortCause::Equivocation
-            | AbortCause::WrongPartialSignature => true,
+            | AbortCause::WrongPartialSignature
+            | AbortCause::TripleCheckFailed
+            | AbortCause::WrongAuthenticator
+            | AbortCause::WrongLabel
+            | AbortCause::WrongTable
+            | AbortCause::DabitCheckFailed
+            | AbortCause::WrongInput => true,
             AbortCause::Internal
             | AbortCause::BroadcastMismatch
             | AbortCause::NotEnoughPartials
@@ -170,7 +204,10 @@ impl AbortCause {
             | AbortCause::WrongProduct
             | AbortCause::InconsistentShares
             | AbortCause::InvalidSignature
-            | AbortCause::PartyRestarted => false,
+            | AbortCause::PartyRestarted
+            | AbortCause::CircuitMismatch
+            | AbortCause::OtherNonce
+            | AbortCause::WrongTestSignature => false,
         }
     }
 }
@@ -203,6 +240,15 @@ impl fmt::Display for AbortCause {
             AbortCause::InconsistentShares => "shares do not add up to the key",
             AbortCause::InvalidSignature => "combined signature does not verify",
             AbortCause::PartyRestarted => "a party ran the session twice",
+            AbortCause::TripleCheckFailed => "check of AND triples failed",
+            AbortCause::WrongAuthenticator => "value opened without its authenticator",
+            AbortCause::WrongLabel => "bits named without their labels",
+            AbortCause::WrongTable => "garbled table does not compute its gate",
+            AbortCause::DabitCheckFailed => "check of bits that are scalars too failed",
+            AbortCause::WrongInput => "other input than the one that was fixed",
+            AbortCause::CircuitMismatch => "parties run different circuits",
+            AbortCause::OtherNonce => "nonce differs from the recorded one",
+            AbortCause::WrongTestSignature => "test signature is not the owner's",
         })
     }
 }
@@ -339,6 +385,8 @@ pub enum SetupError {
     GroupTermsInvalid,
     /// The vault has no counted run of a join for this session: it has begun, was dropped, or was counted elsewhere.
     RunUnknown,
+    /// The recorded nonce point is another than that which was opened: the pair's set-up has ended.
+    OtherNonce,
     /// The dealers are fewer than the old threshold, or dealers and receivers together are not the parties.
     RolesInvalid,
 }
@@ -386,6 +434,7 @@ impl fmt::Display for SetupError {
                 "the terms of the group are not valid, or the session is not of them"
             }
             SetupError::RunUnknown => "the vault has no counted run of the join for this session",
+            SetupError::OtherNonce => "the recorded nonce is another than the opened one",
         })
     }
 }
@@ -406,6 +455,6 @@ mod tests {
             assert_eq!(usize::from(reject.number()), position + 1);
         }
         assert_eq!(AbortCause::from_number(0), None);
-        assert_eq!(AbortCause::from_number(20), None);
+        assert_eq!(AbortCause::from_number(29), None);
     }
 }

@@ -43,6 +43,11 @@ impl Outbox {
         self.push(Some(recipient), body);
     }
 
+    /// One body for one party, in a round that only the run of the protocol tells.
+    pub fn private_in(&mut self, round: u8, recipient: PartyId, body: Vec<u8>) {
+        self.0.push(Draft { round, recipient: Some(recipient), body: Zeroizing::new(body) });
+    }
+
     fn push<B: Body>(&mut self, recipient: Option<PartyId>, body: &B) {
         let mut writer = Writer::default();
         body.encode(&mut writer);

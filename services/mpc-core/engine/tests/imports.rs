@@ -1,6 +1,6 @@
 //! The arrows: abi -> threshold-issuer -> group-signatures, protocols -> engine -> primitives; paillier-issuer ->
-//! group-signatures, protocols, and nothing that ships uses it; circuits -> primitives; sim -> engine, and only tests
-//! and measurements use sim.
+//! group-signatures, protocols, and nothing that ships uses it; circuit-sessions -> circuits, engine; circuits ->
+//! primitives; sim -> engine, and only tests and measurements use sim.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking")]
 
@@ -9,12 +9,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// (crate, crates of ours that its own code may use).
-const MAY_IMPORT: [(&str, &[&str]); 10] = [
+const MAY_IMPORT: [(&str, &[&str]); 11] = [
     ("primitives", &[]),
     ("engine", &["primitives"]),
     ("protocols", &["engine", "primitives"]),
     ("abi", &["engine", "group-signatures", "protocols", "threshold-issuer"]),
     ("circuits", &["primitives"]),
+    ("circuit-sessions", &["circuits", "engine", "primitives"]),
     ("sim", &["engine"]),
     ("bench-core", &["engine", "protocols"]),
     ("group-signatures", &["engine", "primitives"]),

@@ -185,8 +185,9 @@ struct Shared {
     peer: Peer,
     /// A frame had no place: the protocol is to end.
     irregular: bool,
-    /// Said, and not yet in a frame.
+    /// The message that is being said, empty once all of it is in frames, and how many of its bytes are.
     said: Zeroizing<Vec<u8>>,
+    told: usize,
     rng: HedgedRng,
 }
 
@@ -198,6 +199,7 @@ impl Shared {
             peer: Peer::Silent,
             irregular: false,
             said: Zeroizing::default(),
+            told: 0,
             rng: HedgedRng::new("dialogue", &[], rng),
         }
     }
@@ -225,16 +227,16 @@ impl Shared {
 
     /// The next frame; `None` if nothing is left to say.
     fn frame(&mut self) -> Option<Vec<u8>> {
-        if self.said.is_empty() {
-            return None;
-        }
-        let count = self.said.len().min(FRAME_BYTES - 1);
-        let rest = Zeroizing::new(self.said.get(count..)?.to_vec());
-        let kind = if rest.is_empty() { LAST } else { MORE };
+        let rest = self.said.get(self.told..).filter(|rest| !rest.is_empty())?;
+        let count = rest.len().min(FRAME_BYTES - 1);
+        let kind = if count == rest.len() { LAST } else { MORE };
         let mut frame = Vec::with_capacity(1 + count);
         frame.push(kind);
-        frame.extend_from_slice(self.said.get(..count)?);
-        self.said = rest;
+        frame.extend_from_slice(rest.get(..count)?);
+        match kind {
+            LAST => (self.said, self.told) = (Zeroizing::default(), 0),
+            _ => self.told += count,
+        }
         Some(frame)
     }
 }

@@ -9,7 +9,7 @@ use sha2::{Digest, Sha512};
 
 use super::circuit::{MASK_BITS, SUM_BITS, bytes};
 use super::tests::{child, hex, hmac, parse, root};
-use super::vectors::{BIP84, HARDENED, SLIP10, SOLANA, VECTORS, WALLET};
+use super::vectors::{BIP84, HARDENED, SLIP10, SLIP10_SECP256K1, SOLANA, VECTORS, WALLET};
 use super::{Step, StepCircuit, split_seed};
 use crate::authenticated::wire::percent;
 
@@ -121,6 +121,20 @@ fn the_circuit_computes_all_vectors_of_bip32() {
     assert_eq!(nodes[4].1.as_slice(), hex(BIP84[1]));
 }
 
+#[test]
+fn the_circuit_computes_all_vectors_of_slip10_for_secp256k1() {
+    let circuit = StepCircuit::new(Step::Child).unwrap();
+    for (seed, levels) in SLIP10_SECP256K1 {
+        let path: Vec<u32> = levels.iter().map(|(number, _)| *number).collect();
+        let nodes = walk_bip32(&circuit, &hex(seed), &path);
+        for ((_, [chain, private, public]), (node_chain, node_public)) in levels.iter().zip(nodes) {
+            assert_eq!((node_chain.as_slice(), node_public.as_slice()), (&*hex(chain), &*hex(public)));
+            let key = decode_scalar(&hex(private).try_into().unwrap()).unwrap();
+            assert_eq!(encode_point(&mul_generator(&key)), node_public);
+        }
+    }
+}
+
 /// Results of a circuit whose inputs are only secret, as bytes without those under masks, and the number under the
 /// masks.
 fn evaluated_secret(
@@ -191,7 +205,7 @@ fn walk_slip10(
 }
 
 #[test]
-fn the_circuits_compute_all_vectors_of_slip10() {
+fn the_circuits_compute_all_vectors_of_slip10_for_ed25519() {
     let circuits = [Step::Slip10Child, Step::Slip10Key].map(|step| StepCircuit::new(step).unwrap());
     for (seed, levels) in SLIP10 {
         let path: Vec<u32> = levels.iter().map(|(number, _)| *number).collect();

@@ -165,6 +165,100 @@ pub(super) const SLIP10: [Levels; 2] = [
     ),
 ];
 
+/// SLIP-10, test vectors 1 and 2 for secp256k1, below the root: as BIP-32 has them, with the private keys.
+pub(super) const SLIP10_SECP256K1: [Levels; 2] = [
+    (
+        "000102030405060708090a0b0c0d0e0f",
+        &[
+            (
+                HARDENED,
+                [
+                    "47fdacbd0f1097043b78c63c20c34ef4ed9a111d980047ad16282c7ae6236141",
+                    "edb2e14f9ee77d26dd93b4ecede8d16ed408ce149b6cd80b0715a2d911a0afea",
+                    "035a784662a4a20a65bf6aab9ae98a6c068a81c52e4b032c0fb5400c706cfccc56",
+                ],
+            ),
+            (
+                1,
+                [
+                    "2a7857631386ba23dacac34180dd1983734e444fdbf774041578e9b6adb37c19",
+                    "3c6cb8d0f6a264c91ea8b5030fadaa8e538b020f0a387421a12de9319dc93368",
+                    "03501e454bf00751f24b1b489aa925215d66af2234e3891c3b21a52bedb3cd711c",
+                ],
+            ),
+            (
+                2 + HARDENED,
+                [
+                    "04466b9cc8e161e966409ca52986c584f07e9dc81f735db683c3ff6ec7b1503f",
+                    "cbce0d719ecf7431d88e6a89fa1483e02e35092af60c042b1df2ff59fa424dca",
+                    "0357bfe1e341d01c69fe5654309956cbea516822fba8a601743a012a7896ee8dc2",
+                ],
+            ),
+            (
+                2,
+                [
+                    "cfb71883f01676f587d023cc53a35bc7f88f724b1f8c2892ac1275ac822a3edd",
+                    "0f479245fb19a38a1954c5c7c0ebab2f9bdfd96a17563ef28a6a4b1a2a764ef4",
+                    "02e8445082a72f29b75ca48748a914df60622a609cacfce8ed0e35804560741d29",
+                ],
+            ),
+            (
+                1_000_000_000,
+                [
+                    "c783e67b921d2beb8f6b389cc646d7263b4145701dadd2161548a8b078e65e9e",
+                    "471b76e389e528d6de6d816857e012c5455051cad6660850e58372a6c3e6e7c8",
+                    "022a471424da5e657499d1ff51cb43c47481a03b1e77f951fe64cec9f5a48f7011",
+                ],
+            ),
+        ],
+    ),
+    (
+        "fffcf9f6f3f0edeae7e4e1dedbd8d5d2cfccc9c6c3c0bdbab7b4b1aeaba8a5a29f9c999693908d8a8784817e7b7875726f6c696663605d5a5754514e4b484542",
+        &[
+            (
+                0,
+                [
+                    "f0909affaa7ee7abe5dd4e100598d4dc53cd709d5a5c2cac40e7412f232f7c9c",
+                    "abe74a98f6c7eabee0428f53798f0ab8aa1bd37873999041703c742f15ac7e1e",
+                    "02fc9e5af0ac8d9b3cecfe2a888e2117ba3d089d8585886c9c826b6b22a98d12ea",
+                ],
+            ),
+            (
+                2_147_483_647 + HARDENED,
+                [
+                    "be17a268474a6bb9c61e1d720cf6215e2a88c5406c4aee7b38547f585c9a37d9",
+                    "877c779ad9687164e9c2f4f0f4ff0340814392330693ce95a58fe18fd52e6e93",
+                    "03c01e7425647bdefa82b12d9bad5e3e6865bee0502694b94ca58b666abc0a5c3b",
+                ],
+            ),
+            (
+                1,
+                [
+                    "f366f48f1ea9f2d1d3fe958c95ca84ea18e4c4ddb9366c336c927eb246fb38cb",
+                    "704addf544a06e5ee4bea37098463c23613da32020d604506da8c0518e1da4b7",
+                    "03a7d1d856deb74c508e05031f9895dab54626251b3806e16b4bd12e781a7df5b9",
+                ],
+            ),
+            (
+                2_147_483_646 + HARDENED,
+                [
+                    "637807030d55d01f9a0cb3a7839515d796bd07706386a6eddf06cc29a65a0e29",
+                    "f1c7c871a54a804afe328b4c83a1c33b8e5ff48f5087273f04efa83b247d6a2d",
+                    "02d2b36900396c9282fa14628566582f206a5dd0bcc8d5e892611806cafb0301f0",
+                ],
+            ),
+            (
+                2,
+                [
+                    "9452b549be8cea3ecb7a84bec10dcfd94afe4d129ebfd3b3cb58eedf394ed271",
+                    "bb7d39bdb83ecf58f2fd82b6d918341cbef428661ef01ab97c28a4842125ac23",
+                    "024d902e1a2fc7a8755ab5b694c575fce742c48d9ff192e63df5193e4c7afe1f9c",
+                ],
+            ),
+        ],
+    ),
+];
+
 /// The seed of the words "abandon" eleven times and "about", without a password, as BIP-39 says.
 pub(super) const WALLET: &str = "5eb00bbddcf069084889a8ab9155568165f5c453ccb85e70811aaed6f6da5fc19a5ac40b389cd370d086206dec8aa6c43daea6690f20ad3d8d48b2d2ce9e38e4";
 

@@ -2,10 +2,8 @@
 
 use std::time::Duration;
 
-/// The first line comes after this long, so that short runs print none.
-const FIRST: Duration = Duration::from_secs(2);
-/// And then one in so long.
-const EVERY: Duration = Duration::from_secs(5);
+use crate::progress::{EVERY, FIRST};
+
 /// Bytes of an AND gate's table in half gates.
 const TABLE: u64 = 32;
 

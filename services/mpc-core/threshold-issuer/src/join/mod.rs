@@ -112,7 +112,16 @@ impl Protocol for Join {
             | AbortCause::WrongProduct
             | AbortCause::InconsistentShares
             | AbortCause::InvalidSignature
-            | AbortCause::PartyRestarted => false,
+            | AbortCause::PartyRestarted
+            | AbortCause::TripleCheckFailed
+            | AbortCause::WrongAuthenticator
+            | AbortCause::WrongLabel
+            | AbortCause::WrongTable
+            | AbortCause::DabitCheckFailed
+            | AbortCause::WrongInput
+            | AbortCause::CircuitMismatch
+            | AbortCause::OtherNonce
+            | AbortCause::WrongTestSignature => false,
         }
     }
 }

@@ -51,7 +51,16 @@ pub(super) fn judge(
         | AbortCause::WrongProduct
         | AbortCause::InconsistentShares
         | AbortCause::InvalidSignature
-        | AbortCause::PartyRestarted => false,
+        | AbortCause::PartyRestarted
+        | AbortCause::TripleCheckFailed
+        | AbortCause::WrongAuthenticator
+        | AbortCause::WrongLabel
+        | AbortCause::WrongTable
+        | AbortCause::DabitCheckFailed
+        | AbortCause::WrongInput
+        | AbortCause::CircuitMismatch
+        | AbortCause::OtherNonce
+        | AbortCause::WrongTestSignature => false,
     }
 }
 

@@ -1,0 +1,291 @@
+//! Sessions of an imported Ed25519 key: the owner's signatures, and parties that deviate in frames and settings.
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "test code")]
+
+use std::sync::Arc;
+
+use circuit_sessions::{
+    Answer, AnswerInput, MAX_ROUNDS, Nonce, NonceInput, OpenNonce, Paired, Pairing, Preparing,
+    PreparingInput, Subject, Talk,
+};
+use circuits::ed25519::{Import, ImportedShare, NonceCircuit, Ready, blocks};
+use ed25519_dalek::{Signer, SigningKey};
+use engine::forge::Forged;
+use engine::session::{Progress, Session, Step};
+use engine::{
+    Abort, AbortCause, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, SetupError,
+    Threshold,
+};
+use rand_chacha::ChaCha20Rng;
+use rand_core::SeedableRng;
+
+const SEED: [u8; 32] = [5; 32];
+const MESSAGE: &[u8] = b"message";
+
+fn rng(seed: u64) -> ChaCha20Rng {
+    ChaCha20Rng::seed_from_u64(seed)
+}
+
+fn party(number: u32) -> PartyId {
+    PartyId::new(number).unwrap()
+}
+
+fn settings(me: u32, parties: &[u32], payload: &[u8]) -> SessionSettings {
+    SessionSettings {
+        session_id: SessionId::new([7; 32]),
+        me: PartyId::new(me),
+        roster: parties.iter().map(|id| RosterEntry { id: party(*id), evidence_key: None }).collect(),
+        threshold: Threshold::new(2).unwrap(),
+        key_id: "imported".to_owned(),
+        epoch: 1,
+        payload: payload.to_vec(),
+    }
+}
+
+/// Changes an envelope, given its sender and its number.
+type Change<'a> = &'a mut dyn FnMut(u32, usize, Vec<u8>) -> Vec<u8>;
+
+struct Ran<T> {
+    done: [Option<T>; 2],
+    aborts: [Option<Abort>; 2],
+    envelopes: [usize; 2],
+}
+
+impl<T> Ran<T> {
+    fn both(self) -> [T; 2] {
+        assert!(self.aborts.iter().all(Option::is_none), "{:?}", self.aborts);
+        self.done.map(Option::unwrap)
+    }
+}
+
+fn honest(_: u32, _: usize, envelope: Vec<u8>) -> Vec<u8> {
+    envelope
+}
+
+/// Runs a session of parties 1 and 2.
+fn run<S: Subject>(inputs: [S::Input; 2], payload: &[u8], change: Change<'_>) -> Ran<S::Output> {
+    let rng = &mut rng(3);
+    let mut ran = Ran { done: [None, None], aborts: [None, None], envelopes: [0, 0] };
+    let mut waiting: Vec<(usize, Vec<u8>)> = Vec::new();
+    let mut sessions = Vec::new();
+    let mut started = Vec::new();
+    for (me, input) in (1..).zip(inputs) {
+        let (session, step) =
+            Session::<Talk<S>>::start(settings(me, &[1, 2], payload), None, input, rng).unwrap();
+        sessions.push(session);
+        started.push(step);
+    }
+    let mut take =
+        |ran: &mut Ran<S::Output>, side: usize, session: &Session<Talk<S>>, step: Step<S::Output>| {
+            match step.progress {
+                Progress::Done(output) => ran.done[side] = Some(output),
+                Progress::Aborted(abort) => ran.aborts[side] = Some(abort),
+                Progress::Waiting { .. } => {}
+                Progress::Dropped(reject) => panic!("{reject:?}"),
+            }
+            step.outgoing
+                .iter()
+                .map(|envelope| {
+                    let bytes = session.seal(envelope, &mut self::rng(1)).unwrap();
+                    ran.envelopes[side] += 1;
+                    (side, change(side as u32 + 1, ran.envelopes[side] - 1, bytes))
+                })
+                .collect::<Vec<_>>()
+        };
+    for (side, step) in started.into_iter().enumerate() {
+        waiting.extend(take(&mut ran, side, &sessions[side], step));
+    }
+    while let Some((from, envelope)) = waiting.pop() {
+        let to = 1 - from;
+        let step = sessions[to].handle(party(from as u32 + 1), &envelope, rng);
+        waiting.extend(take(&mut ran, to, &sessions[to], step));
+    }
+    ran
+}
+
+fn shares() -> [ImportedShare; 2] {
+    let import = Import::from_seed(&Secret::new(SEED), 3, &mut rng(9)).unwrap();
+    let [first, second, _] = <[_; 3]>::try_from(import.shares).ok().unwrap();
+    [first, second]
+}
+
+fn paired() -> [Arc<Paired>; 2] {
+    let ran = run::<Pairing>(shares(), &[], &mut honest);
+    assert!(ran.envelopes.iter().all(|count| *count <= MAX_ROUNDS));
+    ran.both().map(Arc::new)
+}
+
+fn circuit() -> Arc<NonceCircuit> {
+    Arc::new(NonceCircuit::new(blocks(MESSAGE.len())).unwrap())
+}
+
+fn prepare(paired: &[Arc<Paired>; 2], circuit: &Arc<NonceCircuit>) -> [Ready; 2] {
+    let inputs = paired
+        .each_ref()
+        .map(|paired| PreparingInput { paired: Arc::clone(paired), circuit: Arc::clone(circuit) });
+    run::<Preparing>(inputs, &[], &mut honest).both()
+}
+
+fn open(paired: &[Arc<Paired>; 2], circuit: &Arc<NonceCircuit>, change: Change<'_>) -> Ran<Nonce> {
+    let mut ready = prepare(paired, circuit).map(Some);
+    let inputs = [0, 1].map(|side| NonceInput {
+        paired: Arc::clone(&paired[side]),
+        circuit: Arc::clone(circuit),
+        ready: ready[side].take().unwrap(),
+    });
+    run::<OpenNonce>(inputs, MESSAGE, change)
+}
+
+#[test]
+fn a_key_is_taken_over_and_signs_as_its_owner_does() {
+    let (paired, circuit) = (paired(), circuit());
+    let nonces = open(&paired, &circuit, &mut honest).both();
+    let inputs = nonces.map(|nonce| AnswerInput { recorded: *nonce.point(), nonce });
+    let [first, second] = run::<Answer>(inputs, MESSAGE, &mut honest).both();
+    assert_eq!(first, second);
+    assert_eq!(first, SigningKey::from_bytes(&SEED).sign(MESSAGE).to_bytes());
+}
+
+/// The body of an envelope, changed.
+fn body(envelope: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
+    let mut forged = Forged::open(envelope).unwrap();
+    change(&mut forged.body);
+    forged.encode(&EvidenceKey::generate(&mut rng(1)))
+}
+
+#[test]
+fn a_frame_of_another_form_names_its_sender() {
+    let changes: [fn(&mut Vec<u8>); 6] = [
+        Vec::clear,
+        |body| body.truncate(1),
+        |body| body.push(0),
+        |body| body.truncate(body.len() - 1),
+        |body| body[0] = 1,
+        |body| body[0] = 9,
+    ];
+    for sender in [1, 2] {
+        for (kind, change) in changes.into_iter().enumerate() {
+            for number in 0..4 {
+                let ran = run::<Pairing>(shares(), &[], &mut |from, at, envelope| {
+                    if (from, at) == (sender, number) { body(&envelope, change) } else { envelope }
+                });
+                let victim = 2 - sender as usize;
+                let place = format!("frame {number} of {sender}, change {kind}");
+                let abort = ran.aborts[victim].as_ref().unwrap_or_else(|| panic!("{place}"));
+                assert_eq!(
+                    (abort.cause, abort.culprits.as_slice()),
+                    (AbortCause::MalformedBody, &[party(sender)][..])
+                );
+                assert!(ran.done.iter().all(Option::is_none), "{place}");
+            }
+        }
+    }
+}
+
+/// An envelope with a bit flipped in the middle of its message.
+fn flipped(envelope: &[u8]) -> Vec<u8> {
+    body(envelope, |body| {
+        let place = body.len() / 2;
+        body[place] ^= 1;
+    })
+}
+
+/// Cause, culprits and suspects of the party that hears a changed frame.
+fn found<T>(ran: &Ran<T>, sender: u32) -> (AbortCause, Vec<PartyId>, Vec<PartyId>) {
+    let victim = 2 - sender as usize;
+    assert!(ran.done[victim].is_none());
+    let abort = ran.aborts[victim].as_ref().unwrap();
+    (abort.cause, abort.culprits.clone(), abort.suspects.clone())
+}
+
+#[test]
+fn what_is_wrong_in_a_nonce_has_a_cause_names_its_sender_and_ends_the_set_up() {
+    let circuit = circuit();
+    for (sender, number, cause) in [
+        (1, 2, AbortCause::WrongAuthenticator),
+        (2, 0, AbortCause::WrongInput),
+        (2, 1, AbortCause::WrongLabel),
+        (2, 2, AbortCause::WrongAuthenticator),
+    ] {
+        let paired = paired();
+        let ran = open(&paired, &circuit, &mut |from, at, envelope| {
+            if (from, at) == (sender, number) { flipped(&envelope) } else { envelope }
+        });
+        assert_eq!(found(&ran, sender), (cause, vec![party(sender)], vec![]), "frame {number} of {sender}");
+        assert!(paired[2 - sender as usize].ended());
+    }
+}
+
+#[test]
+fn what_is_wrong_in_a_preparation_has_a_cause() {
+    let circuit = circuit();
+    for (sender, number, cause, blamed) in [
+        (1, 1, AbortCause::TransferCheckFailed, true),
+        (2, 1, AbortCause::TransferCheckFailed, true),
+        (2, 10, AbortCause::TripleCheckFailed, true),
+        // What both mean to evaluate comes first.
+        (1, 0, AbortCause::CircuitMismatch, false),
+        (2, 0, AbortCause::CircuitMismatch, false),
+    ] {
+        let paired = paired();
+        let inputs = paired
+            .each_ref()
+            .map(|paired| PreparingInput { paired: Arc::clone(paired), circuit: Arc::clone(&circuit) });
+        let ran = run::<Preparing>(inputs, &[], &mut |from, at, envelope| {
+            if (from, at) == (sender, number) { flipped(&envelope) } else { envelope }
+        });
+        let (none, one) = (vec![], vec![party(sender)]);
+        let [culprits, suspects] = if blamed { [one, none] } else { [none, one] };
+        assert_eq!(found(&ran, sender), (cause, culprits, suspects), "frame {number} of {sender}");
+        assert_eq!(paired[2 - sender as usize].ended(), blamed);
+    }
+}
+
+/// The owner's shares of the prefix do not belong together, or a party has changed its own.
+#[test]
+fn a_test_signature_that_is_not_the_owners_is_a_suspicion() {
+    let [first, second] = shares();
+    let mut bytes = second.encode().expose().clone();
+    let prefix_with_first = 164 + 2;
+    bytes[prefix_with_first] ^= 1;
+    let ran = run::<Pairing>([first, ImportedShare::decode(&bytes).unwrap()], &[], &mut honest);
+    // The first that has the nonce says nothing more, so the other waits.
+    let [None, Some(abort)] = &ran.aborts else { panic!("{:?}", ran.aborts) };
+    assert_eq!((abort.cause, abort.culprits.as_slice()), (AbortCause::WrongTestSignature, &[][..]));
+    assert_eq!(abort.suspects, [party(1)]);
+    assert!(ran.done.iter().all(Option::is_none));
+}
+
+/// The refusal of a start with these settings.
+fn refused<S: Subject>(settings: SessionSettings, input: S::Input) -> SetupError {
+    match Session::<Talk<S>>::start(settings, None, input, &mut rng(1)) {
+        Err(error) => error,
+        Ok(_) => panic!("it starts"),
+    }
+}
+
+#[test]
+fn settings_that_do_not_fit_the_share_are_refused() {
+    let first = || {
+        let [first, _] = shares();
+        first
+    };
+    assert_eq!(refused::<Pairing>(settings(0, &[1, 2], &[]), first()), SetupError::ObserverNotAllowed);
+    assert_eq!(refused::<Pairing>(settings(1, &[1, 2, 3], &[]), first()), SetupError::PartyCount);
+    assert_eq!(refused::<Pairing>(settings(1, &[1], &[]), first()), SetupError::PartyCount);
+    assert_eq!(refused::<Pairing>(settings(2, &[1, 2], &[]), first()), SetupError::ShareMismatch);
+    assert_eq!(refused::<Pairing>(settings(1, &[1, 4], &[]), first()), SetupError::ShareMismatch);
+    let three = SessionSettings { threshold: Threshold::new(3).unwrap(), ..settings(1, &[1, 2], &[]) };
+    assert_eq!(refused::<Pairing>(three, first()), SetupError::ThresholdRange);
+}
+
+#[test]
+fn an_answer_is_for_its_message_and_for_the_recorded_nonce() {
+    let (paired, circuit) = (paired(), circuit());
+    let nonces = open(&paired, &circuit, &mut honest).both();
+    let [first, second] = nonces.map(|nonce| AnswerInput { recorded: *nonce.point(), nonce });
+    assert_eq!(refused::<Answer>(settings(1, &[1, 2], b"massage"), first), SetupError::PayloadInvalid);
+    assert!(paired.iter().all(|paired| !paired.ended()), "a caller's mistake excludes nobody");
+    let other = AnswerInput { recorded: [1; 32], ..second };
+    assert_eq!(refused::<Answer>(settings(2, &[1, 2], MESSAGE), other), SetupError::OtherNonce);
+    assert!(paired[1].ended(), "another nonce ends the use of the key with this peer");
+}
