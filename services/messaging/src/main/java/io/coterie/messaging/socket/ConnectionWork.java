@@ -203,8 +203,8 @@ public final class ConnectionWork implements AutoCloseable {
 
   /**
    * To be run when the WebSocket of that request waits for the answer to its close. If more than
-   * {@value #MAX_CLOSING} do, the oldest is ended: who never answers takes no connection from
-   * others.
+   * {@value #MAX_CLOSING} do, the oldest is ended, so that clients that never answer take no
+   * connection from others.
    */
   Runnable closing(HttpServletRequest request) {
     String connection = id(request);
