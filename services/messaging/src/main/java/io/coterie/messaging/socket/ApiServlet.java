@@ -188,25 +188,28 @@ public final class ApiServlet extends HttpServlet {
 
   /** One connection's endpoint, without compression: messages are encrypted already. */
   private static ServerEndpointConfig config(ClientConnection connection) {
-    return ServerEndpointConfig.Builder.create(SocketEndpoint.class, "/v1/websocket/")
-        .configurator(
-            new ServerEndpointConfig.Configurator() {
-              @Override
-              public <T> T getEndpointInstance(Class<T> type) {
-                return type.cast(new SocketEndpoint(connection));
-              }
+    ServerEndpointConfig config =
+        ServerEndpointConfig.Builder.create(SocketEndpoint.class, "/v1/websocket/")
+            .configurator(
+                new ServerEndpointConfig.Configurator() {
+                  @Override
+                  public <T> T getEndpointInstance(Class<T> type) {
+                    return type.cast(new SocketEndpoint(connection));
+                  }
 
-              @Override
-              public List<Extension> getNegotiatedExtensions(
-                  List<Extension> installed, List<Extension> requested) {
-                return List.of();
-              }
+                  @Override
+                  public List<Extension> getNegotiatedExtensions(
+                      List<Extension> installed, List<Extension> requested) {
+                    return List.of();
+                  }
 
-              @Override
-              public boolean checkOrigin(@Nullable String originHeaderValue) {
-                return true;
-              }
-            })
-        .build();
+                  @Override
+                  public boolean checkOrigin(@Nullable String originHeaderValue) {
+                    return true;
+                  }
+                })
+            .build();
+    config.getUserProperties().put(SocketUpgrade.ON_CLOSE, (Runnable) connection::clientCloses);
+    return config;
   }
 }

@@ -9,6 +9,7 @@ import jakarta.websocket.server.ServerEndpointConfig;
 import java.io.IOException;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.apache.tomcat.websocket.Transformation;
 import org.apache.tomcat.websocket.server.WsHandshakeRequest;
 import org.apache.tomcat.websocket.server.WsHttpUpgradeHandler;
@@ -17,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 
 /** The container's WebSocket whose frames are read by {@link Unmasking}; made by the container. */
 public final class SocketUpgrade extends WsHttpUpgradeHandler {
+  /** Property of the configuration: a {@link Runnable} for when the client closes. */
+  static final String ON_CLOSE = SocketUpgrade.class.getName() + ".onClose";
+
   /** The request, whose upgrade to the container's WebSocket is one to this. */
   static HttpServletRequest of(HttpServletRequest request) {
     return new HttpServletRequestWrapper(request) {
@@ -46,7 +50,11 @@ public final class SocketUpgrade extends WsHttpUpgradeHandler {
         request,
         extensions,
         protocol,
-        transformation == null ? new Unmasking() : transformation,
+        transformation == null
+            ? new Unmasking(
+                (Runnable)
+                    Objects.requireNonNull(config.getUserProperties().get(ON_CLOSE), ON_CLOSE))
+            : transformation,
         parameters,
         secure);
   }

@@ -7,6 +7,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
+import org.apache.tomcat.websocket.Constants;
 import org.apache.tomcat.websocket.MessagePart;
 import org.apache.tomcat.websocket.Transformation;
 import org.apache.tomcat.websocket.TransformationResult;
@@ -57,10 +58,18 @@ final class Unmasking implements Transformation {
     }
   }
 
+  private final Runnable onClose;
   private @Nullable Transformation next;
 
   /** Null unless the container's state was found. */
   private @Nullable WsFrameBase frame;
+
+  /**
+   * @param onClose is run when the client closes, before the container answers it
+   */
+  Unmasking(Runnable onClose) {
+    this.onClose = onClose;
+  }
 
   /** Whether frames are unmasked here; otherwise by the container. */
   static boolean isAvailable() {
@@ -84,6 +93,9 @@ final class Unmasking implements Transformation {
   @Override
   public TransformationResult getMoreData(
       byte operation, boolean isLast, int reserved, ByteBuffer destination) throws IOException {
+    if (operation == Constants.OPCODE_CLOSE) {
+      onClose.run();
+    }
     if (FRAMES != null && frame != null) {
       unmask(FRAMES, frame, destination);
     }

@@ -182,8 +182,10 @@ class ClientConnectionTest {
     FakeSession socket = new FakeSession();
     connection.opened(socket.session());
     assertThat(socket.properties)
-        .containsEntry(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY, 500L)
+        .doesNotContainKey(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY)
         .containsEntry(Constants.SESSION_CLOSE_TIMEOUT_PROPERTY, 2_000L);
+    connection.clientCloses();
+    assertThat(socket.properties).containsEntry(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY, 50L);
     connection.displaced();
     assertThat(socket.closed).isEqualTo(4409);
     assertThat(closings).isEqualTo(1);

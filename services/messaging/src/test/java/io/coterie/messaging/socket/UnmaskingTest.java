@@ -12,12 +12,17 @@ import io.coterie.proto.signal.WebSocketMessage;
 import io.coterie.proto.signal.WebSocketRequestMessage;
 import java.io.IOException;
 import java.io.OutputStream;
+import java.lang.reflect.Proxy;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
+import java.util.List;
 import java.util.Random;
 import javax.net.ssl.SSLSocket;
+import org.apache.tomcat.websocket.Constants;
+import org.apache.tomcat.websocket.Transformation;
 import org.junit.jupiter.api.Test;
 
 class UnmaskingTest {
@@ -26,6 +31,25 @@ class UnmaskingTest {
   @Test
   void the_container_keeps_the_state_of_a_frame_where_it_is_looked_for() {
     assertThat(Unmasking.isAvailable()).isTrue();
+  }
+
+  @Test
+  void a_close_of_the_client_is_told_before_the_container_answers_it() throws IOException {
+    List<String> told = new ArrayList<>();
+    Unmasking unmasking = new Unmasking(() -> told.add("close"));
+    unmasking.setNext(
+        (Transformation)
+            Proxy.newProxyInstance(
+                Transformation.class.getClassLoader(),
+                new Class<?>[] {Transformation.class},
+                (self, method, arguments) -> {
+                  told.add("frame");
+                  return null;
+                }));
+    unmasking.getMoreData(Constants.OPCODE_BINARY, true, 0, ByteBuffer.allocate(1));
+    assertThat(told).containsExactly("frame");
+    unmasking.getMoreData(Constants.OPCODE_CLOSE, true, 0, ByteBuffer.allocate(1));
+    assertThat(told).containsExactly("frame", "close", "frame");
   }
 
   /** Around the sizes of a long, of the container's buffer and of a record of TLS. */
