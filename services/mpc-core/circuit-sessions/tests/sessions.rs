@@ -222,7 +222,7 @@ fn what_is_wrong_in_a_preparation_has_a_cause() {
         (1, 1, AbortCause::TransferCheckFailed, true),
         (2, 1, AbortCause::TransferCheckFailed, true),
         (2, 10, AbortCause::TripleCheckFailed, true),
-        // What both mean to evaluate comes first.
+        // Both name the circuit that they mean to evaluate first.
         (1, 0, AbortCause::CircuitMismatch, false),
         (2, 0, AbortCause::CircuitMismatch, false),
     ] {

@@ -4,8 +4,8 @@
 //! `build/bench/results.csv`. Times are processor time of the party's thread, so that other work on the machine
 //! disturbs them as little as possible; `wall` is the time that passes with both parties on this machine. Arguments:
 //! the number of runs, 5 by default; `long` adds the whole Ed25519 program, RSA with 256 and 512 bits and the longer
-//! messages; `rsa-1024` adds RSA of that size; `ed25519` measures signing by two parties alone, `hardened` derivation by
-//! two parties, and `half-gates` what is garbled as it is compiled.
+//! messages; `rsa-1024` adds RSA of that size; `ed25519` measures signing by two parties alone, `hardened` derivation
+//! by two parties, and `half-gates` what is garbled as it is compiled.
 
 #![allow(
     clippy::print_stdout,

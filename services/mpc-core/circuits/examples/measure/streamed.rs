@@ -108,7 +108,7 @@ pub fn rows(scenario: &str, name: &str, runs: usize) {
     assert!(ended.success(), "{scenario}");
 }
 
-/// What that process does.
+/// Measures one scenario in this process.
 pub fn measure(scenario: &str, name: &str, runs: usize) {
     let Streamed { text, sizes, bits } = program(name);
     let mut table = Table::default();
