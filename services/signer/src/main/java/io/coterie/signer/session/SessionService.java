@@ -225,8 +225,16 @@ public final class SessionService implements AutoCloseable {
     Session known = sessions.add(session).orElse(null);
     if (known != null) {
       session.untilLastSent.close();
-      // It is already being followed; the coordinator that repeats it may have missed an answer.
-      known.run(() -> opening.orderedAgain(known, session));
+      known.run(
+          () -> {
+            if (sessions.get(id) != known) {
+              // It ended before its turn came: its coordinator may have missed how.
+              onOrder(sender, bytes, traceparent);
+              return;
+            }
+            // It is followed already; the coordinator that repeats it may have missed an answer.
+            opening.orderedAgain(known, session);
+          });
       return;
     }
     session.run(() -> opening.begin(session, bytes));

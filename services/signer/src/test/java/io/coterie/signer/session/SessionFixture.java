@@ -128,6 +128,9 @@ abstract class SessionFixture {
     /** Run before anything is broadcast. */
     volatile Runnable onBroadcast = () -> {};
 
+    /** Run as soon as a report is sent. */
+    volatile Runnable onReport = () -> {};
+
     private void state(Sent statement) {
       if (witnesses || statement.to().contains(coordinator)) {
         statement.to().forEach(to -> answer(to, statement.message()));
@@ -171,6 +174,9 @@ abstract class SessionFixture {
         return;
       }
       sent.add(new Sent(List.of(recipient), message));
+      if (message.hasReport()) {
+        onReport.run();
+      }
     }
   }
 

@@ -115,6 +115,27 @@ abstract class SigningTest extends SessionFixture {
     awaitEnded("bls_sign timed_out none");
   }
 
+  /** Its coordinator has missed how it ended, and asks while the session is not put away yet. */
+  @Test
+  void order_that_comes_again_while_its_session_ends_is_answered() {
+    key(KeyShare.State.ACTIVE);
+    ByteString order =
+        signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(20))).build().toByteString();
+    driver().onOrder(coordinator, order, null);
+    SessionId session = SessionId.ofOrder(order);
+    awaitEnvelope(session);
+    net.onReport =
+        () -> {
+          net.onReport = () -> {};
+          driver().onOrder(coordinator, order, null);
+        };
+    ahead = Duration.ofSeconds(20);
+    time.pass(Duration.ofSeconds(20));
+    assertThat(awaitReport(session).hasTimedOut()).isTrue();
+    awaitSent("a second answer", message -> message.getReport().hasRefused());
+    assertThat(core.started.get()).isEqualTo(1);
+  }
+
   @Test
   void deadline_while_the_claim_is_written() {
     key(KeyShare.State.ACTIVE);
