@@ -29,25 +29,6 @@ import java.util.TreeSet;
  * asked and what leaves the parties, and judges the honest ones only.
  */
 final class Checker {
-  static final String SESSION_TWICE = "a session ran twice";
-  static final String FORBIDDEN = "an order ran that nobody may give";
-  static final String TWO_INTENTS = "two intents under one request id";
-  static final String TWO_SIGNATURES = "two signatures of one request";
-  static final String PRESIGNATURE_TWICE = "a presignature was used twice";
-  static final String EXCLUSION_FORGOTTEN = "an exclusion was forgotten";
-  static final String HONEST_CONVICTED = "an honest party was convicted";
-  static final String ROLLBACK_UNNOTICED = "a store that went back was not noticed";
-  static final String FAILED = "a party failed by itself";
-  static final String FENCE_PASSED = "a request of before a restore was served";
-  static final String DECLINE_BROKEN = "a party contributed to what it had declined";
-  static final String HOLD_IGNORED = "an order ran that was held";
-  static final String ONE_TIME_TWICE = "a one-time value was used twice";
-  static final String PRIVATE_LEAKED = "a private message went to another party";
-  static final String TOLD_EARLY = "a share was reported before it was on disk";
-  static final String USED_EARLY = "a share was used before all had stored theirs";
-  static final String NOT_SIGNED = "the coordinator has a signature that nobody made";
-  static final String NOT_STORED = "the coordinator uses shares that nobody stored";
-  static final String OLD_SHARE = "a share of an older epoch was used";
 
   private final Setting setting;
   private final Liar liar;
@@ -144,11 +125,11 @@ final class Checker {
     return order == null ? "s?" : order.toString();
   }
 
-  private void violated(String what, int party, ByteString session) {
+  private void violated(Breach what, int party, ByteString session) {
     violated(what, Identities.party(party) + " in " + name(session));
   }
 
-  void violated(String what, String where) {
+  void violated(Breach what, String where) {
     violations.add(what + ": " + where);
   }
 
@@ -168,27 +149,27 @@ final class Checker {
     Ordered order = order(session);
     boolean first = conduct.started.add(session);
     if (!first && setting.isSound(party.id())) {
-      violated(SESSION_TWICE, party.id(), session);
+      violated(Breach.SESSION_TWICE, party.id(), session);
     }
     if (!order.allowed()) {
-      violated(FORBIDDEN, party.id(), session);
+      violated(Breach.FORBIDDEN, party.id(), session);
     }
     ByteString presignature = config.getPresignatureId();
     if (!presignature.isEmpty()) {
       ByteString other = conduct.presignatures.putIfAbsent(presignature, session);
       if (other != null && !other.equals(session)) {
-        violated(PRESIGNATURE_TWICE, party.id(), session);
+        violated(Breach.PRESIGNATURE_TWICE, party.id(), session);
       }
     }
     if (party.holds(order.order().getKey())) {
-      violated(HOLD_IGNORED, party.id(), session);
+      violated(Breach.HOLD_IGNORED, party.id(), session);
     }
     checkEpoch(party.id(), order);
     Set<Integer> excluded = conduct.excluded.getOrDefault(keyOf(order), Set.of());
     if (setting.isSound(party.id())
         && !order.protocol().operation().makesShare()
         && order.parties().stream().anyMatch(excluded::contains)) {
-      violated(EXCLUSION_FORGOTTEN, party.id(), session);
+      violated(Breach.EXCLUSION_FORGOTTEN, party.id(), session);
     }
   }
 
@@ -200,10 +181,10 @@ final class Checker {
     String key = order.order().getKey();
     int epoch = order.order().getEpoch();
     if (epoch < of(party).using.getOrDefault(key, 0)) {
-      violated(OLD_SHARE, party, order.session());
+      violated(Breach.OLD_SHARE, party, order.session());
     }
     if (!isStored(key, epoch)) {
-      violated(USED_EARLY, party, order.session());
+      violated(Breach.USED_EARLY, party, order.session());
     }
   }
 
@@ -229,7 +210,7 @@ final class Checker {
                           && setting.isSound(peer)
                           && order.parties().contains(peer));
       if (witness && keyOf(forgotten).equals(keyOf(order))) {
-        violated(ROLLBACK_UNNOTICED, party.id(), session);
+        violated(Breach.ROLLBACK_UNNOTICED, party.id(), session);
       }
     }
     conduct.heard.add(session);
@@ -291,10 +272,10 @@ final class Checker {
       return;
     }
     if (made.recipient() != 0 && made.recipient() != to.partyId()) {
-      violated(PRIVATE_LEAKED, party, session);
+      violated(Breach.PRIVATE_LEAKED, party, session);
     }
     if (order.isDrawnBefore(made.fence())) {
-      violated(FENCE_PASSED, party, session);
+      violated(Breach.FENCE_PASSED, party, session);
     }
     if (protocol.operation().signs() && made.round() == protocol.lastRound()) {
       contributed(party, order);
@@ -307,7 +288,7 @@ final class Checker {
     if (envelope != null) {
       ByteString other = of(party).oneTime.putIfAbsent(envelope.run(), message.getSessionId());
       if (other != null && !other.equals(message.getSessionId())) {
-        violated(ONE_TIME_TWICE, party, message.getSessionId());
+        violated(Breach.ONE_TIME_TWICE, party, message.getSessionId());
       }
     }
   }
@@ -318,7 +299,7 @@ final class Checker {
       return;
     }
     if (conduct.declined.contains(order.session())) {
-      violated(DECLINE_BROKEN, party, order.session());
+      violated(Breach.DECLINE_BROKEN, party, order.session());
     }
     for (ByteString earlier : conduct.contributed) {
       Ordered other = order(earlier);
@@ -326,7 +307,7 @@ final class Checker {
         continue;
       }
       if (!other.content().equals(order.content())) {
-        violated(TWO_INTENTS, party, order.session());
+        violated(Breach.TWO_INTENTS, party, order.session());
       }
     }
   }
@@ -338,7 +319,7 @@ final class Checker {
       case TIMED_OUT -> of(party).overWithout.add(session);
       case REFUSED -> {
         if (report.getRefused().getReason() == RefusalReason.REFUSAL_REASON_INTERNAL) {
-          violated(FAILED, party, session);
+          violated(Breach.FAILED, party, session);
         }
       }
       case DECLINED -> declined(party, session);
@@ -352,7 +333,7 @@ final class Checker {
     conduct.declined.add(session);
     if (setting.isSound(party)
         && (conduct.contributed.contains(session) || conduct.stored.contains(session))) {
-      violated(DECLINE_BROKEN, party, session);
+      violated(Breach.DECLINE_BROKEN, party, session);
     }
   }
 
@@ -362,7 +343,7 @@ final class Checker {
     }
     Conduct conduct = of(party);
     if (conduct.declined.contains(session) && setting.isSound(party)) {
-      violated(DECLINE_BROKEN, party, session);
+      violated(Breach.DECLINE_BROKEN, party, session);
     }
     conduct.stored.add(session);
     if (completed.getActive()) {
@@ -378,7 +359,7 @@ final class Checker {
    */
   void hasTold(int party, ByteString session, boolean onDisk) {
     if (!onDisk && setting.isSound(party)) {
-      violated(TOLD_EARLY, party, session);
+      violated(Breach.TOLD_EARLY, party, session);
     }
   }
 
@@ -391,12 +372,13 @@ final class Checker {
     Conduct conduct = of(party);
     conduct.overWithout.add(session);
     if (abort.getCause() == AbortCause.ABORT_CAUSE_INTERNAL) {
-      violated(FAILED, party, session);
+      violated(Breach.FAILED, party, session);
     }
     for (int culprit : abort.getCulpritsList()) {
       if (!setting.isCorrupt(culprit)) {
         violated(
-            HONEST_CONVICTED, Identities.party(culprit) + " by " + party + " in " + name(session));
+            Breach.HONEST_CONVICTED,
+            Identities.party(culprit) + " by " + party + " in " + name(session));
       }
     }
     Ordered order = order(session);
@@ -416,7 +398,7 @@ final class Checker {
     switch (outcome) {
       case SessionOutcome.Signed signed -> {
         if (!isSigned(order.session())) {
-          violated(NOT_SIGNED, name(order.session()));
+          violated(Breach.SIGNED_BY_NOBODY, name(order.session()));
         }
         convicted(signed.culprits(), order);
       }
@@ -424,7 +406,7 @@ final class Checker {
       case SessionOutcome.Created created -> {
         int epoch = created.keyPublic().getEpoch();
         if (!isStored(order.order().getKey(), epoch)) {
-          violated(NOT_STORED, name(order.session()));
+          violated(Breach.STORED_BY_NOBODY, name(order.session()));
         }
       }
       default -> {}
@@ -435,7 +417,7 @@ final class Checker {
     for (int culprit : culprits) {
       if (!setting.isCorrupt(culprit)) {
         violated(
-            HONEST_CONVICTED,
+            Breach.HONEST_CONVICTED,
             Identities.party(culprit) + " by the coordinator in " + name(order.session()));
       }
     }
@@ -444,7 +426,7 @@ final class Checker {
   /** The coordinator excludes a party whose store went back. */
   void wentBackForCoordinator(int party) {
     if (setting.isSound(party)) {
-      violated(HONEST_CONVICTED, Identities.party(party) + " went back for the coordinator");
+      violated(Breach.HONEST_CONVICTED, Identities.party(party) + " went back for the coordinator");
     }
   }
 
@@ -485,7 +467,7 @@ final class Checker {
           if (earlier.request().equals(signed.get(j).request())
               && !conduct.overWithout.contains(earlier.session())
               && !liar.hasDeclined(earlier.session())) {
-            violated(TWO_SIGNATURES, party, signed.get(j).session());
+            violated(Breach.TWO_SIGNATURES, party, signed.get(j).session());
           }
         }
       }

@@ -211,7 +211,7 @@ final class Clients {
             } catch (CustodyException e) {
               // It has expired, and no replica has stored it.
               if (replicas.stored(request).isPresent()) {
-                replicas.checker().violated(RequestChecker.NO_END, request);
+                replicas.checker().violated(Breach.REQUEST_WITHOUT_END, request);
               }
             } catch (InterruptedException e) {
               throw new IllegalStateException("no thread is interrupted", e);
@@ -220,7 +220,7 @@ final class Clients {
           });
     }
     if (!world.waitFor(LONG.plusSeconds(1), () -> missing.get() == 0)) {
-      requests.forEach(request -> replicas.checker().violated(RequestChecker.NO_END, request));
+      requests.forEach(request -> replicas.checker().violated(Breach.REQUEST_WITHOUT_END, request));
     }
   }
 

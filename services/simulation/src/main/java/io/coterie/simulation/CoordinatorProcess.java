@@ -88,7 +88,7 @@ final class CoordinatorProcess {
     CancelQuestions questions = new CancelQuestions(link, metrics, CancelQuestions.WAIT, threads);
     Sessions sessions =
         new Sessions(
-            world.requests().observer(self),
+            WeakenedCoordinator.observer(world.requests().observer(self), world.mutant()),
             (_, _, _, verdict) -> world.coverage().count("evidence " + verdict),
             new PartyLedgers(
                 database.of(LedgerStore.class, threads),
@@ -108,7 +108,13 @@ final class CoordinatorProcess {
             random);
     Requests.Services services =
         new Requests.Services(
-            CoordinatorProcess::verified, threads, stopping, metrics, clock, threads, random);
+            CoordinatorProcess::verified,
+            threads,
+            stopping,
+            metrics,
+            clock,
+            WeakenedCoordinator.time(threads, world.mutant()),
+            random);
     KeyRenewals renewals =
         new KeyRenewals(
             database.of(RenewalStore.class, threads),

@@ -18,13 +18,6 @@ import java.util.Set;
 
 /** Checks of a schedule after faults and lies have stopped: the stores, and that work goes on. */
 final class Ending {
-  static final String NO_PROGRESS = "honest parties cannot sign";
-  static final String SPLIT = "parties use different epochs";
-  static final String AUDIT_BROKEN = "the audit trail does not tell what was done";
-  static final String NO_END = "a session has no end";
-  static final String FROZEN = "a key is frozen for no reason";
-  static final String MISCOUNTED = "ends in a multiplication are counted wrongly";
-  static final String FENCED = "a store that never went back is fenced";
 
   /** The name of these exclusions in the coverage. */
   static final String EXCLUDED_FOR_ENDS = "excluded for ends in a multiplication";
@@ -45,7 +38,9 @@ final class Ending {
 
   void check() {
     world.checker().checkSignatures();
-    coordinator.followed().forEach(each -> world.checker().violated(NO_END, each.toString()));
+    coordinator
+        .followed()
+        .forEach(each -> world.checker().violated(Breach.SESSION_WITHOUT_END, each.toString()));
     if (world.setting().requests()) {
       world.requests().check();
     }
@@ -68,7 +63,7 @@ final class Ending {
   private void checkFence(SimulatedParty party) {
     LedgerPosition position = party.store().claims().position();
     if (position.log().number() != 1) {
-      world.checker().violated(FENCED, party.member().name() + ", " + position);
+      world.checker().violated(Breach.FENCED, party.member().name() + ", " + position);
     }
   }
 
@@ -89,10 +84,10 @@ final class Ending {
         world
             .checker()
             .violated(
-                Checker.HONEST_CONVICTED, party.member().name() + " excludes itself from " + key);
+                Breach.HONEST_CONVICTED, party.member().name() + " excludes itself from " + key);
       }
       if (excluded.contains(KeyShareStore.EVERY_PARTY) && !party.hasFailedCommits()) {
-        world.checker().violated(FROZEN, party.member().name() + ", " + key);
+        world.checker().violated(Breach.FROZEN, party.member().name() + ", " + key);
       }
     }
   }
@@ -115,14 +110,14 @@ final class Ending {
     if (excluded && ends.possible() >= KeyTrouble.EXCLUDE_AT) {
       world.coverage().count(EXCLUDED_FOR_ENDS);
     } else if (excluded && world.setting().isSound(peer)) {
-      world.checker().violated(Checker.HONEST_CONVICTED, "exclusion of " + where);
+      world.checker().violated(Breach.HONEST_CONVICTED, "exclusion of " + where);
     }
     boolean missed =
         world.setting().isSound(party.id())
             && (ends.certain() >= KeyTrouble.WARN_AT && counted < ends.certain()
                 || ends.certain() >= KeyTrouble.EXCLUDE_AT && !excluded);
     if (missed || counted > ends.possible()) {
-      world.checker().violated(MISCOUNTED, counted + " and not " + ends + ", " + where);
+      world.checker().violated(Breach.MISCOUNTED, counted + " and not " + ends + ", " + where);
     }
   }
 
@@ -133,7 +128,7 @@ final class Ending {
   private void checkEpochs(String key) {
     KeyShare latest = latest(key).orElse(null);
     if (latest == null) {
-      world.checker().violated(SPLIT, key + " has no share that is used");
+      world.checker().violated(Breach.SPLIT, key + " has no share that is used");
       return;
     }
     Set<Integer> epochs = new HashSet<>();
@@ -143,7 +138,7 @@ final class Ending {
       }
     }
     if (epochs.size() > 1) {
-      world.checker().violated(SPLIT, key + " " + epochs);
+      world.checker().violated(Breach.SPLIT, key + " " + epochs);
     }
   }
 
@@ -177,7 +172,7 @@ final class Ending {
         }
         Ordered refresh = coordinator.refresh(key);
         if (!world.waitFor(REFRESH_PATIENCE, () -> able(key.name).size() >= threshold)) {
-          world.checker().violated(NO_PROGRESS, refresh.toString());
+          world.checker().violated(Breach.NO_PROGRESS, refresh.toString());
           return;
         }
         world.coverage().count("repaired " + key.name);
@@ -197,7 +192,7 @@ final class Ending {
         break;
       }
     }
-    world.checker().violated(NO_PROGRESS, String.valueOf(order));
+    world.checker().violated(Breach.NO_PROGRESS, String.valueOf(order));
   }
 
   /** All parties of a key have a share of one epoch, and none has frozen it. */
@@ -248,7 +243,7 @@ final class Ending {
   private void checkAudit(SimulatedParty party) {
     String name = party.member().name();
     if (!(party.store().audit().verify() instanceof AuditTrail.Verification.Intact)) {
-      world.checker().violated(AUDIT_BROKEN, name + ": a link is broken");
+      world.checker().violated(Breach.AUDIT_BROKEN, name + ": a link is broken");
     }
     if (!world.setting().isSound(party.id())) {
       return;
@@ -269,7 +264,9 @@ final class Ending {
     }
     for (ByteString session : world.checker().ran(party.id())) {
       if (!accepted.contains(HexFormat.of().formatHex(session.toByteArray()))) {
-        world.checker().violated(AUDIT_BROKEN, name + " ran " + world.checker().name(session));
+        world
+            .checker()
+            .violated(Breach.AUDIT_BROKEN, name + " ran " + world.checker().name(session));
       }
     }
   }

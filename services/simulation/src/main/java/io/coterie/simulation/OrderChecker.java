@@ -2,6 +2,7 @@ package io.coterie.simulation;
 
 import com.google.protobuf.ByteString;
 import io.coterie.proto.party.v1.SessionReport;
+import java.time.Duration;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.Map;
@@ -12,12 +13,18 @@ import java.util.Set;
  * coordinator: which replica works on a request, and when another session of it may begin.
  */
 final class OrderChecker {
-  static final String UNSETTLED = "a session began while an earlier one was not settled";
-  static final String WORKED_TWICE = "two replicas that were there worked on one request";
+  /** So long a party that has contributed waits after a deadline (docs/adr/0017). */
+  private static final Duration LAPSE = SimulatedParty.CLOCK_SKEW.multipliedBy(2);
 
   private final World world;
   private final Map<String, Presence> presences = new HashMap<>();
   private final Map<String, Work> works = new HashMap<>();
+
+  /** The parties that the process of each replica could ask. */
+  private final Map<String, Doubts.Reach> reaches = new HashMap<>();
+
+  /** Parties that are excluded from a key. */
+  private final Set<Integer> excluded = new HashSet<>();
 
   /** A replica as the database sees it. */
   private static final class Presence {
@@ -38,6 +45,9 @@ final class OrderChecker {
 
     /** The session that the process of each replica has begun last. */
     final Map<String, Begun> last = new HashMap<>();
+
+    /** The sessions that the process of each replica has given again. */
+    final Map<String, Doubts> doubts = new HashMap<>();
 
     Work(long sinceNanos) {
       this.sinceNanos = sinceNanos;
@@ -86,7 +96,14 @@ final class OrderChecker {
     Presence presence = presences.computeIfAbsent(replica, _ -> new Presence());
     presence.sinceNanos = Long.MAX_VALUE;
     presence.seenNanos = Long.MIN_VALUE / 2;
-    works.values().forEach(work -> work.last.remove(replica));
+    reaches.remove(replica);
+    works
+        .values()
+        .forEach(
+            work -> {
+              work.last.remove(replica);
+              work.doubts.remove(replica);
+            });
   }
 
   /** The database has forgotten what it has done of late. */
@@ -101,16 +118,23 @@ final class OrderChecker {
       throw new IllegalStateException("no client has asked for " + order);
     }
     Begun last = work.last.get(replica);
+    // Another replica that works on it next begins anew.
+    work.doubts.keySet().removeIf(other -> !other.equals(replica));
     if (!work.sessions.add(order.session())) {
       // Given again, or given by another process first.
       settled(replica, order.session());
+      doubts(replica, work).again(order);
       return;
     }
     if (last != null
         && !last.settled
         && last.order.protocol().signsAtRandom()
         && last.order.order().getEpoch() == order.order().getEpoch()) {
-      world.checker().violated(UNSETTLED, replica + " in " + order + " after " + last.order);
+      world.checker().violated(Breach.UNSETTLED, replica + " in " + order + " after " + last.order);
+    }
+    Ordered doubted = doubts(replica, work).without(order);
+    if (doubted != null) {
+      world.checker().violated(Breach.NO_WITNESS, replica + " in " + order + " after " + doubted);
     }
     checkWorkers(replica, order, work);
     work.last.put(replica, new Begun(order));
@@ -123,14 +147,56 @@ final class OrderChecker {
             .map(name -> presences.computeIfAbsent(name, _ -> new Presence()))
             .allMatch(p -> isThere(p) && p.sinceNanos < work.sinceNanos);
     if (work.replicas.size() > 1 && allThere && !work.forgotten) {
-      world.checker().violated(WORKED_TWICE, replica + " in " + order);
+      world.checker().violated(Breach.WORKED_TWICE, replica + " in " + order);
     }
   }
 
+  private Doubts doubts(String replica, Work work) {
+    return work.doubts.computeIfAbsent(
+        replica, name -> new Doubts(world.timeline(), world.coverage(), LAPSE, reach(name)));
+  }
+
+  private Doubts.Reach reach(String replica) {
+    return reaches.computeIfAbsent(replica, _ -> new Doubts.Reach(excluded));
+  }
+
+  /** The core of a replica begins to hear a session of a request. */
+  Hearing hears(String replica, Ordered order) {
+    Work work = works.get(order.request().substring(Ordered.REQUEST.length()));
+    if (work == null) {
+      throw new IllegalStateException("no client has asked for " + order);
+    }
+    return doubts(replica, work).hears(order.session(), Set.copyOf(order.parties()));
+  }
+
+  /** The channel of a replica cannot reach a party. */
+  void away(String replica, int party) {
+    reach(replica).away(party, world.timeline().nanos());
+  }
+
+  /** A party is excluded from a key. */
+  void excluded(int party) {
+    excluded.add(party);
+  }
+
+  /** Messaging did not take an order of a replica. */
+  void untaken(String replica, ByteString session) {
+    settled(replica, session);
+    works.values().forEach(work -> doubts(replica, work).untaken(session));
+  }
+
   /** A party reports to a replica. */
-  void reported(String replica, SessionReport report) {
+  void reported(String replica, int party, SessionReport report) {
     switch (report.getOutcomeCase()) {
-      case REFUSED, ABORTED, DECLINED -> settled(replica, report.getSessionId());
+      case REFUSED, ABORTED -> {
+        settled(replica, report.getSessionId());
+        for (Work work : works.values()) {
+          if (work.sessions.contains(report.getSessionId())) {
+            doubts(replica, work).leaves(party, report.getSessionId());
+          }
+        }
+      }
+      case DECLINED -> settled(replica, report.getSessionId());
       case COMPLETED, TIMED_OUT, OUTCOME_NOT_SET -> {}
     }
   }

@@ -84,6 +84,7 @@ final class Replica {
     }
   }
 
+  private final World world;
   private final SecureChannel channel;
   private final Sessions sessions;
 
@@ -92,6 +93,7 @@ final class Replica {
    */
   Replica(World world, Member self, LedgerStore ledgers, Consumer<Integer> wentBack) {
     Chance chance = world.chance().part(self.name());
+    this.world = world;
     this.channel = world.network().channel(self);
     Timeline timeline = world.timeline();
     Chance steps = chance.part("pool");
@@ -205,6 +207,7 @@ final class Replica {
   void start(Consumer<InboundMessage> also) {
     channel.onMessage(
         message -> {
+          WeakenedCoordinator.alsoHeard(world, message).forEach(sessions::receive);
           sessions.receive(message);
           also.accept(message);
         });

@@ -175,17 +175,19 @@ final class ReplicaDatabase {
     switch (method) {
       case "seen" -> checker.seen(replica);
       case "claimOnce" -> world.requests().claimed();
-      case "excludeWentBack" -> world.checker().wentBackForCoordinator((Integer) given[0]);
+      case "excludeWentBack" -> {
+        checker.excluded((Integer) given[0]);
+        world.checker().wentBackForCoordinator((Integer) given[0]);
+      }
       case "exclude" -> excluded((Integer) given[1]);
       default -> {}
     }
   }
 
   private void excluded(int party) {
+    checker.excluded(party);
     if (!world.setting().isCorrupt(party)) {
-      world
-          .checker()
-          .violated(Checker.HONEST_CONVICTED, Identities.party(party) + " by " + replica);
+      world.checker().violated(Breach.HONEST_CONVICTED, Identities.party(party) + " by " + replica);
     }
   }
 

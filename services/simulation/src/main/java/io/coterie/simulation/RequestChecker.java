@@ -23,13 +23,6 @@ import java.util.TreeSet;
 
 /** Holds what clients are told of their requests against what the parties did. */
 final class RequestChecker {
-  static final String FALSE_SIGNATURE = "a client has a signature that nobody made";
-  static final String NO_PROOF = "a request is never signed for no reason";
-  static final String SIGNED_AFTER_ALL = "a request that is never signed is signed";
-  static final String CHANGED = "a request has two ends";
-  static final String LATE = "a client was not answered in time";
-  static final String NO_END = "a request has no end";
-  static final String NOT_SIGNED = "a request of honest parties alone is not signed";
 
   /** Steps of threads that come between the end of the patience and the answer. */
   private static final Duration SLACK = Duration.ofMillis(50);
@@ -159,7 +152,7 @@ final class RequestChecker {
   /** A client is answered. */
   void answered(Call call) {
     if (world.timeline().nanos() > call.latestNanos()) {
-      violated(LATE, call.request());
+      violated(Breach.LATE, call.request());
     }
   }
 
@@ -173,7 +166,7 @@ final class RequestChecker {
           case NOT_SIGNED -> never(call.request(), record.receipts());
           case UNKNOWN -> Told.UNKNOWN;
           default -> {
-            violated(NO_END, call.request());
+            violated(Breach.REQUEST_WITHOUT_END, call.request());
             yield Told.NOTHING;
           }
         },
@@ -199,7 +192,7 @@ final class RequestChecker {
     boolean both = now.isSigned() && known.isNever() || now.isNever() && known.isSigned();
     // Of calls at the same time, the later answer may be the earlier end.
     if (now.rank() < call.before().rank() || other || both) {
-      violated(CHANGED, request);
+      violated(Breach.CHANGED, request);
     }
     if (now.rank() > known.rank()) {
       request.told = now;
@@ -222,7 +215,7 @@ final class RequestChecker {
             what.payload(),
             new Signature(result.signature(), result.recoveryId()))
         || !world.checker().canBeSigned(asked.cause())) {
-      violated(FALSE_SIGNATURE, request);
+      violated(Breach.FALSE_SIGNATURE, request);
     }
     return result == null ? Told.NOTHING : Told.signed(result.signature());
   }
@@ -242,7 +235,7 @@ final class RequestChecker {
     }
     int enough = request.holders.parties().size() - request.holders.threshold() + 1;
     if (parties.size() != receipts.size() || parties.size() < enough) {
-      violated(NO_PROOF, request);
+      violated(Breach.NO_PROOF, request);
     }
     parties.removeIf(party -> !world.setting().isSound(party));
     return parties.size() >= enough ? Told.NEVER : Told.CLAIMED_NEVER;
@@ -265,16 +258,16 @@ final class RequestChecker {
   void check() {
     for (Request request : requests.values()) {
       if (request.told.isNever() && world.checker().canBeSigned(request.asked.cause())) {
-        violated(SIGNED_AFTER_ALL, request);
+        violated(Breach.SIGNED_AFTER_ALL, request);
       }
     }
   }
 
-  void violated(String what, SigningRequest request) {
+  void violated(Breach what, SigningRequest request) {
     world.checker().violated(what, request.id() + " for " + request.key().name);
   }
 
-  private void violated(String what, Request request) {
+  private void violated(Breach what, Request request) {
     violated(what, request.asked);
   }
 

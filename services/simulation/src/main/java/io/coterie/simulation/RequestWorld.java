@@ -30,6 +30,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -294,6 +295,16 @@ final class RequestWorld {
         SecureChannel.class,
         world.network().channel(member),
         Map.of(
+            "reachable",
+            (real, given) -> {
+              Object reachable = Objects.requireNonNull(real.call(given));
+              for (Member party : world.network().roster().members()) {
+                if (!((Set<?>) reachable).contains(party)) {
+                  orders.away(member.name(), party.partyId());
+                }
+              }
+              return reachable;
+            },
             "broadcast",
             (real, given) -> {
               PartyMessage message = Messages.parse((byte[]) given[1]);
@@ -303,7 +314,7 @@ final class RequestWorld {
               Ordered order = ordered(member, message.getOrder());
               CompletableFuture<?> taken = real.later(given).toCompletableFuture();
               if (taken.isCompletedExceptionally()) {
-                orders.settled(member.name(), order.session());
+                orders.untaken(member.name(), order.session());
               }
               return taken;
             }));
@@ -318,6 +329,7 @@ final class RequestWorld {
             "observe",
             (real, given) -> {
               ByteString session = ((SessionConfig) given[0]).getSessionId();
+              Hearing hearing = orders.hears(member.name(), world.checker().order(session));
               return Port.with(
                   MpcSession.class,
                   (MpcSession) Objects.requireNonNull(real.call(given)),
@@ -325,8 +337,10 @@ final class RequestWorld {
                       "handle",
                       (heard, envelope) -> {
                         Step step = (Step) Objects.requireNonNull(heard.call(envelope));
+                        hearing.took(step);
                         if (step.hasAbort()) {
                           orders.settled(member.name(), session);
+                          step.getAbort().getCulpritsList().forEach(orders::excluded);
                         }
                         return step;
                       }));
@@ -359,9 +373,9 @@ final class RequestWorld {
   }
 
   /** Something comes to a replica. */
-  void arrived(Member to, PartyMessage message) {
+  void arrived(Member from, Member to, PartyMessage message) {
     if (message.hasReport()) {
-      orders.reported(to.name(), message.getReport());
+      orders.reported(to.name(), from.partyId(), message.getReport());
     }
   }
 
@@ -371,7 +385,7 @@ final class RequestWorld {
   void check() {
     for (SigningRequest request : checker.requests()) {
       if (stored(request).filter(r -> r.state() == Signing.State.PENDING).isPresent()) {
-        checker.violated(RequestChecker.NO_END, request);
+        checker.violated(Breach.REQUEST_WITHOUT_END, request);
       }
     }
     clients.askAgain();
@@ -387,7 +401,7 @@ final class RequestWorld {
     if (world.setting().corrupt().isEmpty() && world.setting().unsound() == 0) {
       SigningRequest request = clients.askNow(key);
       if (!world.waitFor(Duration.ofSeconds(20), () -> checker.isTold(request))) {
-        checker.violated(RequestChecker.NOT_SIGNED, request);
+        checker.violated(Breach.REQUEST_NOT_SIGNED, request);
       }
     }
   }

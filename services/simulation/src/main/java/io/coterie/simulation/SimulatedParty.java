@@ -292,7 +292,7 @@ final class SimulatedParty {
                     Weakened.claims(watched(store.claims(), disk), mutant),
                     shares,
                     Weakened.shown(store.shownClaims(), mutant),
-                    mutant == Mutant.IGNORES_HOLDS ? List::of : store.holds()),
+                    Weakened.holds(store.holds(), mutant)),
                 core,
                 store.audit(),
                 telemetry,

@@ -25,6 +25,8 @@ import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Claim;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.Hold;
+import io.coterie.signer.order.Holds;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
@@ -34,13 +36,16 @@ import io.coterie.signer.share.KeyTrouble;
 import io.coterie.trust.Member;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiFunction;
 import java.util.function.Function;
+import java.util.function.IntFunction;
 import org.jspecify.annotations.Nullable;
 
 /** The ports of a signer with one rule less. */
@@ -119,6 +124,10 @@ final class Weakened {
               (real, given) -> real.call(given[0], given[1], null));
       case DECLINES_IN_WORDS ->
           Map.of("decline", (_, _) -> CompletableFuture.completedFuture(true));
+      case SAYS_NEVER_IN_WORDS ->
+          Map.of(
+              "never",
+              (_, _) -> CompletableFuture.completedFuture(new ClaimLedger.Never.Said(true)));
       default -> Map.of();
     };
   }
@@ -243,6 +252,8 @@ final class Weakened {
             };
         yield Map.of("find", old);
       }
+      case FREEZES_FOR_ONE ->
+          Map.of("exclude", (real, given) -> real.call(frozen((KeyShareStore.Exclusion) given[0])));
       case LOSES_ABANDONED_SHARES ->
           Map.of(
               "activate",
@@ -262,6 +273,31 @@ final class Weakened {
   @SuppressWarnings("unchecked")
   private static Optional<KeyShare> share(@Nullable Object answer) {
     return (Optional<KeyShare>) Objects.requireNonNull(answer);
+  }
+
+  private static KeyShareStore.Exclusion frozen(KeyShareStore.Exclusion exclusion) {
+    return new KeyShareStore.Exclusion(
+        exclusion.key(),
+        Set.of(KeyShareStore.EVERY_PARTY),
+        exclusion.session(),
+        exclusion.share(),
+        exclusion.epoch(),
+        exclusion.sealed());
+  }
+
+  /** The holds of the operator, from the start of a process on. */
+  static Holds holds(Holds holds, Mutant mutant) {
+    return switch (mutant) {
+      case IGNORES_HOLDS -> List::of;
+      case KEEPS_HOLDS -> {
+        Set<Hold> ever = new LinkedHashSet<>();
+        yield () -> {
+          ever.addAll(holds.all());
+          return List.copyOf(ever);
+        };
+      }
+      default -> holds;
+    };
   }
 
   // ---- ledgers of peers ------------------------------------------------------------------------
@@ -332,25 +368,40 @@ final class Weakened {
   // ---- the core --------------------------------------------------------------------------------
 
   static ProtocolCore core(ProtocolCore core, Mutant mutant) {
-    return mutant == Mutant.CONVICTS_FOR_DUPLICATES
-        ? Port.with(
-            ProtocolCore.class,
-            core,
-            Map.of(
-                "start",
-                (real, given) ->
-                    Port.with(
-                        ProtocolCore.Run.class,
-                        (ProtocolCore.Run) Objects.requireNonNull(real.call(given)),
-                        Map.of("handle", Weakened::convict))))
-        : core;
+    return switch (mutant) {
+      case CONVICTS_FOR_DUPLICATES -> atDuplicates(core, Weakened::convicts);
+      case FAILS_ON_DUPLICATES -> atDuplicates(core, _ -> FAILURE);
+      case REPEATS_PRESIGNATURE_NAMES -> new RepeatedNames(core).weakened();
+      default -> core;
+    };
   }
 
-  private static @Nullable Object convict(Port.Real real, Object[] given) {
-    Step step = (Step) Objects.requireNonNull(real.call(given));
-    return step.getDropped().getReason() == RejectReason.REJECT_REASON_DUPLICATE
-        ? Step.newBuilder().setAbort(convicts((Integer) given[0])).build()
-        : step;
+  private static final Abort FAILURE =
+      Abort.newBuilder()
+          .setRound(1)
+          .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+          .setAdvice(Advice.ADVICE_RETRY)
+          .build();
+
+  /** A run ends where the same message comes twice. */
+  private static ProtocolCore atDuplicates(ProtocolCore core, IntFunction<Abort> end) {
+    Port.Instead ending =
+        (real, given) -> {
+          Step step = (Step) Objects.requireNonNull(real.call(given));
+          return step.getDropped().getReason() == RejectReason.REJECT_REASON_DUPLICATE
+              ? Step.newBuilder().setAbort(end.apply((Integer) given[0])).build()
+              : step;
+        };
+    return Port.with(
+        ProtocolCore.class,
+        core,
+        Map.of(
+            "start",
+            (real, given) ->
+                Port.with(
+                    ProtocolCore.Run.class,
+                    (ProtocolCore.Run) Objects.requireNonNull(real.call(given)),
+                    Map.of("handle", ending))));
   }
 
   private static Abort convicts(int sender) {
@@ -364,26 +415,34 @@ final class Weakened {
 
   /** The core of a coordinator. */
   static MpcCore observer(MpcCore core, Mutant mutant) {
-    return mutant == Mutant.COMBINES_EARLY
-        ? Port.with(
-            MpcCore.class,
-            core,
-            Map.of(
-                "observe",
-                (real, given) ->
-                    Port.with(
-                        MpcSession.class,
-                        (MpcSession) Objects.requireNonNull(real.call(given)),
-                        Map.of(
-                            "handle",
-                            (heard, envelope) ->
-                                combined(
-                                    (SessionConfig) given[0],
-                                    (Step) Objects.requireNonNull(heard.call(envelope)))))))
-        : core;
+    return mutant == Mutant.COMBINES_EARLY ? observer(core, Weakened::combined) : core;
   }
 
-  private static Step combined(SessionConfig config, Step step) {
+  /**
+   * A core whose steps are others.
+   *
+   * @param instead of a step of a session
+   */
+  static MpcCore observer(MpcCore core, BiFunction<SessionConfig, Step, Step> instead) {
+    return Port.with(
+        MpcCore.class,
+        core,
+        Map.of(
+            "observe",
+            (real, given) ->
+                Port.with(
+                    MpcSession.class,
+                    (MpcSession) Objects.requireNonNull(real.call(given)),
+                    Map.of(
+                        "handle",
+                        (heard, envelope) ->
+                            instead.apply(
+                                (SessionConfig) given[0],
+                                (Step) Objects.requireNonNull(heard.call(envelope)))))));
+  }
+
+  /** Takes what it has for the signature. */
+  static Step combined(SessionConfig config, Step step) {
     return step.hasWaiting()
         ? Step.newBuilder()
             .setDone(

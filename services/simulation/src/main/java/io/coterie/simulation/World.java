@@ -519,7 +519,7 @@ final class World implements SimulatedNetwork.Tap {
       liar.hears(body);
     }
     if (requests != null && requests.isReplica(to)) {
-      requests.arrived(to, Messages.parse(body));
+      requests.arrived(from, to, Messages.parse(body));
     }
     if (mutant == Mutant.FORGETS_LEDGERS && to.role() == Member.Role.PARTY) {
       PartyMessage message = Messages.parse(body);

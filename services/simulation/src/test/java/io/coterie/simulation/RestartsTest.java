@@ -68,7 +68,7 @@ class RestartsTest {
                   null)
               .violations()
               .stream()
-              .anyMatch(violation -> violation.startsWith(Ending.FENCED));
+              .anyMatch(violation -> violation.startsWith(Breach.FENCED.toString()));
     }
     assertThat(found).isTrue();
   }
