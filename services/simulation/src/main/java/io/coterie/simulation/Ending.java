@@ -160,6 +160,11 @@ final class Ending {
       return;
     }
     int threshold = latest.threshold();
+    if (latest.parties().stream().filter(id -> !world.setting().isCorrupt(id)).count()
+        < threshold) {
+      world.coverage().count("progress not possible " + key.name);
+      return;
+    }
     key.current = latest.keyPublic();
     key.holders = latest.parties();
     Ordered order = null;

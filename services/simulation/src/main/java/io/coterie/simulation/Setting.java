@@ -67,6 +67,9 @@ record Setting(
     int shape = chance.below(20);
     int threshold = shape < 14 ? 2 : shape < 19 ? 3 : 4;
     int parties = 2 * threshold - 1;
+    if (threshold == 4 && chance.part("five of seven").perMille(500)) {
+      threshold = 5;
+    }
     List<Integer> ids = new ArrayList<>();
     for (int id = 1; id <= parties; id++) {
       ids.add(id);
@@ -128,6 +131,11 @@ record Setting(
       case CLONES -> unsound != 0 && !nativeCore;
       default -> true;
     };
+  }
+
+  /** The name of its threshold and number of parties in the coverage. */
+  String shape() {
+    return "shape %d of %d".formatted(threshold, parties);
   }
 
   /** The same without one kind of trouble. */

@@ -101,6 +101,7 @@ final class World implements SimulatedNetwork.Tap {
     this.coordinator =
         new SimulatedCoordinator(this, coordinators.subList(0, setting.coordinators()));
     trace.line(setting.toString());
+    coverage.count(setting.shape());
   }
 
   Setting setting() {

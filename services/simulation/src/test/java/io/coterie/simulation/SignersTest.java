@@ -24,6 +24,12 @@ class SignersTest {
   /** Schedules among which every fault and every lie must be. */
   private static final int ENOUGH = 100;
 
+  /** Schedules among which every threshold must be; the largest are rare. */
+  private static final int ENOUGH_FOR_SHAPES = 500;
+
+  private static final List<String> SHAPES =
+      List.of("shape 2 of 3", "shape 3 of 5", "shape 4 of 7", "shape 5 of 7");
+
   /** Schedules after which each mutant must be found. */
   private static final int MUTANT_SCHEDULES = 200;
 
@@ -157,6 +163,9 @@ class SignersTest {
     assertThat(broken).isEmpty();
     if (seeds.size() >= ENOUGH) {
       assertThat(coverage.missing(expected())).as("never happened").isEmpty();
+    }
+    if (seeds.size() >= ENOUGH_FOR_SHAPES) {
+      assertThat(coverage.missing(SHAPES)).as("never happened").isEmpty();
     }
   }
 
