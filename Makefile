@@ -6,7 +6,7 @@ SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .PHONY: help bootstrap build test test-java test-rust test-rest demo drill bench bench-circuits bench-fairness \
   bench-messaging bench-wbb lab load sim soak soak-status corpus fuzz images image-layers sign-images starts charts \
-  cluster-images cluster-test fmt clean
+  cluster-images cluster-test cluster-chaos fmt clean
 
 ifneq ($(filter-out help clean,$(or $(MAKECMDGOALS),help)),)
 include build/env.mk
@@ -232,6 +232,10 @@ charts: build ## package the helm charts into build/charts
 
 cluster-test: cluster-images charts ## install and use everything on the Kubernetes of KUBECONFIG; KEEP=1 leaves it
 	@MAVEN='$(MAVEN)' STEP_SHOW='^progress: cluster' STEP_TAIL=80 $(STEP) cluster-test .ci/cluster-test
+
+cluster-chaos: cluster-images charts ## kill, cut off, slow down and mistime its members; needs cc; KEEP=1 leaves it
+	@MAVEN='$(MAVEN)' STEP_SHOW='^progress: (cluster|chaos)' STEP_TAIL=80 \
+	  $(STEP) cluster-chaos .ci/cluster-test ClusterChaosTest coterie.cluster-chaos
 
 record-hashes: build/env.mk ## add the hashes of what Maven takes and .mvn/checksums does not have, to be reviewed
 	@$(STEP) record-hashes $(MAVEN) verify -DskipTests -Dspotless.check.skip=true \

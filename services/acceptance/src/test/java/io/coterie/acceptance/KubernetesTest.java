@@ -87,7 +87,7 @@ class KubernetesTest {
   private static final Duration LOOK = Duration.ofMillis(500);
 
   /** The metrics that an upgrade waits for, as deploy/metrics is asked for it. */
-  private static final String SETTLED = "coterie_\\(coordinator_waiting\\|quorum_margin\\)";
+  static final String SETTLED = "coterie_\\(coordinator_waiting\\|quorum_margin\\)";
 
   private static final Predicate<String> WAITING = line -> line.contains("waiting");
 
@@ -265,8 +265,7 @@ class KubernetesTest {
   }
 
   /** Ends at once when its pod does. */
-  private static final String WAIT =
-      "trap 'exit 0' TERM; while true; do busybox sleep 1 & wait $!; done";
+  static final String WAIT = "trap 'exit 0' TERM; while true; do busybox sleep 1 & wait $!; done";
 
   /** A pod from which connections are tried. */
   private static void toolbox(String namespace) {
@@ -402,6 +401,11 @@ class KubernetesTest {
    * no request waits for its turn.
    */
   private static void awaitEverything() {
+    awaitEverything(installation);
+  }
+
+  static void awaitEverything(KubernetesInstallation installation) {
+    Kube kube = installation.kube();
     for (String workload : KubernetesInstallation.CONTROL_WORKLOADS) {
       kube.rollout(KubernetesInstallation.CONTROL, workload);
     }
@@ -422,14 +426,14 @@ class KubernetesTest {
   }
 
   /** The smallest number in the metrics. */
-  private static double value(Stream<String> metrics) {
+  static double value(Stream<String> metrics) {
     return metrics
         .mapToDouble(line -> Double.parseDouble(line.substring(line.lastIndexOf(' ') + 1)))
         .min()
         .orElse(Double.NaN);
   }
 
-  private static void await(String what, BooleanSupplier condition) {
+  static void await(String what, BooleanSupplier condition) {
     long end = System.nanoTime() + PATIENCE.toNanos();
     while (!condition.getAsBoolean()) {
       assertThat(System.nanoTime()).as(what).isLessThan(end);
