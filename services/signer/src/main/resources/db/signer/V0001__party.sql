@@ -145,6 +145,38 @@ BEGIN
   SELECT RAISE(ABORT, 'a result of an epoch is stored once');
 END;
 
+-- Tickets that this issuer has bound, each to one application of one identity, and the members that came of them. All
+-- of it is stored before it is told. A record of a member changes in its count of runs alone, which only grows.
+CREATE TABLE group_ticket (
+  name           TEXT NOT NULL,
+  epoch          INTEGER NOT NULL,
+  ticket         BLOB NOT NULL CHECK (length(ticket) = 32),
+  identity       BLOB NOT NULL CHECK (length(identity) = 32),
+  reservation    BLOB NOT NULL,
+  -- The record of the member with its count of runs, and the issuers' part of its secret.
+  member         BLOB,
+  part           BLOB CHECK ((part IS NULL) = (member IS NULL)),
+  runs           INTEGER NOT NULL DEFAULT 0 CHECK (runs BETWEEN 0 AND 8),
+  -- The registry's entry: the member's point, and the identity's signature of it.
+  point          BLOB CHECK ((point IS NULL) = (member IS NULL)),
+  acceptance     BLOB CHECK ((acceptance IS NULL) = (member IS NULL)),
+  -- For whose disk it counts.
+  account        TEXT NOT NULL,
+  PRIMARY KEY (name, epoch, ticket),
+  UNIQUE (name, epoch, identity),
+  UNIQUE (name, epoch, point)
+) STRICT, WITHOUT ROWID;
+
+CREATE TRIGGER group_ticket_once BEFORE UPDATE ON group_ticket
+  WHEN old.identity IS NOT new.identity
+    OR old.reservation IS NOT new.reservation
+    OR old.member IS NOT NULL AND (old.part IS NOT new.part OR old.point IS NOT new.point
+      OR old.acceptance IS NOT new.acceptance OR old.member IS NOT new.member AND new.runs <= old.runs)
+    OR new.runs < old.runs
+BEGIN
+  SELECT RAISE(ABORT, 'a ticket is bound once');
+END;
+
 -- Refreshes of which this party has told others that it has no share and never will: none is stored after that.
 -- Forgotten when the key has its next epoch.
 CREATE TABLE declined_session (
@@ -373,5 +405,18 @@ CREATE TRIGGER group_epoch_changed AFTER UPDATE ON group_epoch BEGIN
       - ifnull(octet_length(old.opening_public), 0) - ifnull(octet_length(old.opening_sealed), 0)
       - ifnull(octet_length(old.issuing_public), 0) - ifnull(octet_length(old.issuing_sealed), 0)
       - ifnull(octet_length(old.published), 0) - ifnull(octet_length(old.attested), 0)
+    WHERE account = new.account;
+END;
+
+CREATE TRIGGER group_ticket_kept AFTER INSERT ON group_ticket BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 400 + octet_length(new.reservation))
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+CREATE TRIGGER group_ticket_changed AFTER UPDATE ON group_ticket BEGIN
+  UPDATE kept_bytes SET bytes = bytes
+      + ifnull(octet_length(new.member), 0) + ifnull(octet_length(new.part), 0)
+      + ifnull(octet_length(new.point), 0) + ifnull(octet_length(new.acceptance), 0)
+      - ifnull(octet_length(old.member), 0) - ifnull(octet_length(old.part), 0)
+      - ifnull(octet_length(old.point), 0) - ifnull(octet_length(old.acceptance), 0)
     WHERE account = new.account;
 END;

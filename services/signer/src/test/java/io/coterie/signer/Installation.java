@@ -386,6 +386,7 @@ public final class Installation implements AutoCloseable {
     public final LinkedBlockingQueue<Envelope> envelopes = new LinkedBlockingQueue<>();
     public final LinkedBlockingQueue<EpochAnswer> epochs = new LinkedBlockingQueue<>();
     final LinkedBlockingQueue<InboundMessage> groupReports = new LinkedBlockingQueue<>();
+    final LinkedBlockingQueue<InboundMessage> groupEnvelopes = new LinkedBlockingQueue<>();
 
     private final Map<Member, List<ClaimCount>> ledgers = new HashMap<>();
 
@@ -426,6 +427,8 @@ public final class Installation implements AutoCloseable {
         epochs.add(body.getEpochAnswer());
       } else if (body.hasGroupReport()) {
         groupReports.add(message);
+      } else if (body.hasGroupEnvelope()) {
+        groupEnvelopes.add(message);
       } else if (body.hasEnvelope()) {
         envelopes.add(
             new Envelope(

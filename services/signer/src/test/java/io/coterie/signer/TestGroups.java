@@ -43,6 +43,7 @@ final class TestGroups implements AutoCloseable {
                 gate,
                 new GroupPorts.Memory(
                     store.groups(),
+                    store.tickets(),
                     claims,
                     sessions.disk(),
                     store.holds(),

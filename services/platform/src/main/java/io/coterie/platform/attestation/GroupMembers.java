@@ -7,6 +7,7 @@ import io.coterie.proto.core.v1.Party;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Collections;
 import java.util.Comparator;
 import java.util.List;
@@ -50,8 +51,30 @@ public record GroupMembers(
                 intent.openerThreshold()));
   }
 
+  /**
+   * The members of an epoch as they are kept with it.
+   *
+   * @return empty if the roster has one of them no more, or with another key
+   */
+  public static Optional<GroupMembers> of(GroupParties kept, Roster roster) {
+    List<Member> issuers = members(kept.getIssuersList(), roster);
+    List<Member> openers = members(kept.getOpenersList(), roster);
+    GroupMembers members =
+        new GroupMembers(
+            kept.getInstallation(),
+            issuers,
+            kept.getIssuerThreshold(),
+            openers,
+            kept.getOpenerThreshold());
+    return members.parties().equals(kept) ? Optional.of(members) : Optional.empty();
+  }
+
+  private static List<Member> members(Collection<Party> parties, Roster roster) {
+    return parties.stream().flatMap(party -> roster.byPartyId(party.getId()).stream()).toList();
+  }
+
   /** The name under which the openers of an intent generate their key: one for each epoch. */
-  public static String openersKeyName(VerifiedIntent.GroupCreation intent) {
+  public static String openersKeyName(VerifiedIntent.OfGroup intent) {
     return intent.key() + "/" + intent.epoch() + "/openers";
   }
 
@@ -79,6 +102,29 @@ public record GroupMembers(
     openers.stream().filter(opener -> !issuers.contains(opener)).forEach(all::add);
     all.sort(Comparator.comparingInt(Member::partyId));
     return Collections.unmodifiableList(all);
+  }
+
+  /** How many issuers have to bind a ticket: two sets of so many have an honest one in common. */
+  public int quorum() {
+    return quorum(issuers.size(), issuerThreshold);
+  }
+
+  /** The same for so many issuers. */
+  public static int quorum(int issuers, int threshold) {
+    return (issuers + threshold + 1) / 2;
+  }
+
+  /** The number of the member in a join: the largest that no issuer has. */
+  public int memberNumber() {
+    int number = Member.MAX_PARTY_ID;
+    while (isIssuer(number)) {
+      number--;
+    }
+    return number;
+  }
+
+  private boolean isIssuer(int id) {
+    return issuers.stream().anyMatch(issuer -> issuer.partyId() == id);
   }
 
   /** As the core takes them. */

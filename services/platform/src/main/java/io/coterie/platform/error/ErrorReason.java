@@ -115,6 +115,24 @@ public enum ErrorReason {
       "the group was not made",
       "Look at the metadata, then ask for the next epoch with a new request id: parties may have"
           + " signed for this one, and sign no other."),
+  TICKET_BOUND(
+      Status.Code.FAILED_PRECONDITION,
+      "the ticket is bound to another application, or its identity has another ticket",
+      "Join with the file that applied first. If it is lost, the identity has to wait for the next"
+          + " epoch of the group."),
+  TICKET_SPENT(
+      Status.Code.FAILED_PRECONDITION,
+      "the ticket has paid for as many joins as it can, or the group is full",
+      "Ask the requester for a ticket of the next epoch; if joins keep failing, look at the parties"
+          + " first."),
+  APPLICANT_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the application is not that of the ticket's identity",
+      "Apply with the member's file that the ticket was made for."),
+  GROUP_STEP_FAILED(
+      Status.Code.ABORTED,
+      "too few parties have taken a step about the group",
+      "Look at the metadata, then repeat the step: the same request gets the same answers."),
   EPOCH_MISMATCH(
       Status.Code.FAILED_PRECONDITION,
       "the key's shares are of another epoch",

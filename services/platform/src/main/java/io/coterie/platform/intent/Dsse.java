@@ -36,6 +36,9 @@ public final class Dsse {
   /** {@code GroupIntent}. */
   static final String GROUP_TYPE = "application/vnd.coterie.group-intent.v1+protobuf";
 
+  /** {@code TicketIntent}. */
+  static final String TICKET_TYPE = "application/vnd.coterie.ticket-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 

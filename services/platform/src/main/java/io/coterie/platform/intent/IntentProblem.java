@@ -30,6 +30,7 @@ public enum IntentProblem {
   GROUP_NAME_MALFORMED(
       ErrorReason.INTENT_MALFORMED,
       "group is not groups/{group} with 1 to 63 of [a-z0-9-], starting with a letter"),
+  IDENTITY_LENGTH(ErrorReason.INTENT_MALFORMED, "identity does not have 32 bytes"),
   SCHEME_UNSUPPORTED(ErrorReason.UNSUPPORTED_SCHEME, "scheme is unset or unknown here"),
   DERIVATION_PATH_NOT_ALLOWED(
       ErrorReason.INTENT_MALFORMED, "derivation_path must be empty for this scheme"),

@@ -9,6 +9,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.security.GeneralSecurityException;
 import java.security.PrivateKey;
 import java.security.PublicKey;
@@ -62,6 +63,11 @@ public final class IntentSigner {
   /** Signs "make this epoch of a group of approvers". */
   public SignedIntent sign(GroupIntent intent) {
     return sign(Dsse.GROUP_TYPE, intent.toByteString());
+  }
+
+  /** Signs "let the holder of this key be a member". */
+  public SignedIntent sign(TicketIntent intent) {
+    return sign(Dsse.TICKET_TYPE, intent.toByteString());
   }
 
   /** Whether it signs with the private half of that key. */

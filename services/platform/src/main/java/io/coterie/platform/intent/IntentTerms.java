@@ -8,6 +8,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.time.Instant;
 import org.jspecify.annotations.Nullable;
 
@@ -81,6 +82,16 @@ public record IntentTerms(
   }
 
   static IntentTerms of(GroupIntent intent) {
+    return new IntentTerms(
+        intent.getRequestId(),
+        intent.getGroup(),
+        Scheme.SCHEME_UNSPECIFIED,
+        intent.getInstallation(),
+        intent.getPurpose(),
+        intent.hasNotAfter() ? intent.getNotAfter() : null);
+  }
+
+  static IntentTerms of(TicketIntent intent) {
     return new IntentTerms(
         intent.getRequestId(),
         intent.getGroup(),

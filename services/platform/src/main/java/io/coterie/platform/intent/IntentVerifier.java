@@ -14,6 +14,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.security.PublicKey;
@@ -57,6 +58,9 @@ public final class IntentVerifier {
   /** Bytes of a public key of any scheme. */
   public static final int MAX_PUBLIC_KEY = 96;
 
+  /** Bytes of the key that a member of a group signs with. */
+  public static final int IDENTITY_BYTES = 32;
+
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
 
@@ -67,7 +71,8 @@ public final class IntentVerifier {
           Dsse.REFRESH_TYPE,
           Dsse.RESHARE_TYPE,
           Dsse.CANCEL_TYPE,
-          Dsse.GROUP_TYPE);
+          Dsse.GROUP_TYPE,
+          Dsse.TICKET_TYPE);
 
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
   private static final Pattern GROUP_NAME = Pattern.compile("groups/[a-z][a-z0-9-]{0,62}");
@@ -140,6 +145,9 @@ public final class IntentVerifier {
       case Dsse.GROUP_TYPE ->
           new VerifiedIntent.GroupCreation(
               requester, digest, signed, check(decode(GroupIntent.parser(), payload)));
+      case Dsse.TICKET_TYPE ->
+          new VerifiedIntent.Ticket(
+              requester, digest, signed, check(decode(TicketIntent.parser(), payload)));
       default ->
           new VerifiedIntent.KeyReshare(
               requester, digest, signed, check(decode(ReshareIntent.parser(), payload)));
@@ -224,6 +232,14 @@ public final class IntentVerifier {
         intent.getIssuerThreshold() >= 2 && intent.getIssuerThreshold() <= MAX_ISSUER_THRESHOLD,
         IntentProblem.ISSUER_THRESHOLD_OUT_OF_RANGE);
     checkHolders(intent.getOpenerThreshold(), intent.getOpenersList());
+    return intent;
+  }
+
+  private static TicketIntent check(TicketIntent intent) throws IntentException {
+    checkRequest(IntentTerms.of(intent));
+    require(isGroupName(intent.getGroup()), IntentProblem.GROUP_NAME_MALFORMED);
+    checkEpoch(intent.getEpoch());
+    require(intent.getIdentity().size() == IDENTITY_BYTES, IntentProblem.IDENTITY_LENGTH);
     return intent;
   }
 

@@ -9,6 +9,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
@@ -266,17 +267,24 @@ public sealed interface VerifiedIntent {
     }
   }
 
+  /** An epoch of a group of approvers. */
+  sealed interface OfGroup extends VerifiedIntent {
+
+    /** At least 1. */
+    int epoch();
+  }
+
   /** "Make this epoch of a group of approvers." */
   record GroupCreation(
       String requester, ByteString digest, SignedIntent envelope, GroupIntent intent)
-      implements VerifiedIntent {
+      implements OfGroup {
 
     @Override
     public IntentTerms terms() {
       return IntentTerms.of(intent);
     }
 
-    /** At least 1. */
+    @Override
     public int epoch() {
       return intent.getEpoch();
     }
@@ -304,6 +312,31 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "GroupCreation[%s, %s, %s, %d]".formatted(requester, requestId(), key(), epoch());
+    }
+  }
+
+  /** "Let the holder of this key be a member of that epoch." Its digest is the ticket's name. */
+  record Ticket(String requester, ByteString digest, SignedIntent envelope, TicketIntent intent)
+      implements OfGroup {
+
+    @Override
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
+    }
+
+    @Override
+    public int epoch() {
+      return intent.getEpoch();
+    }
+
+    /** The Ed25519 key that the member signs with, 32 bytes; not checked to be one. */
+    public ByteString identity() {
+      return intent.getIdentity();
+    }
+
+    @Override
+    public String toString() {
+      return "Ticket[%s, %s, %s, %d]".formatted(requester, requestId(), key(), epoch());
     }
   }
 }

@@ -333,6 +333,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
                 policy,
                 new GroupPorts.Memory(
                     openStore.groups(),
+                    openStore.tickets(),
                     openStore.claims(),
                     freshService.disk(),
                     openStore.holds(),

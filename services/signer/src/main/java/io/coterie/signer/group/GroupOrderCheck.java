@@ -7,6 +7,7 @@ import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.GroupOrder;
+import io.coterie.proto.party.v1.JoinGroup;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.OrderCheck;
 import io.coterie.signer.order.PolicyGate;
@@ -15,6 +16,7 @@ import io.coterie.signer.order.SessionLimits;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.time.Instant;
+import java.util.List;
 
 /**
  * Checks an order about a group before this party believes it: its form, the requester's signature
@@ -28,31 +30,74 @@ final class GroupOrderCheck {
   private final Roster roster;
   private final Member self;
   private final SessionLimits limits;
+  private final GroupStore store;
 
-  GroupOrderCheck(PolicyGate gate, Roster roster, Member self, SessionLimits limits) {
+  GroupOrderCheck(
+      PolicyGate gate, Roster roster, Member self, SessionLimits limits, GroupStore store) {
     this.gate = gate;
     this.roster = roster;
     this.self = self;
     this.limits = limits;
+    this.store = store;
   }
 
   /** The plan of an order, whatever the time is. */
   GroupPlan plan(SessionId id, ByteString bytes) throws NotDoneException {
     GroupOrder order = parse(bytes);
-    VerifiedIntent.GroupCreation intent = admitted(order);
+    GroupStep step = step(order);
+    VerifiedIntent.OfGroup intent = admitted(order);
     agree(
         intent.installation().equals(roster.installation()),
         IntentProblem.INSTALLATION_OTHER.text());
+    GroupMembers members =
+        switch (intent) {
+          case VerifiedIntent.GroupCreation creation -> {
+            agree(step instanceof GroupStep.Making, "the intent admits nobody");
+            yield members(creation);
+          }
+          case VerifiedIntent.Ticket ticket -> {
+            agree(step instanceof GroupStep.Admission, "the intent makes no group");
+            yield members(ticket);
+          }
+        };
+    GroupPlan plan =
+        new GroupPlan(id, step, intent, members, OrderCheck.instant(order.getDeadline()));
+    agree(plan.doers().contains(self), "the step is not for this party");
+    if (step instanceof GroupStep.Join join) {
+      agree(
+          plan.doers().size() == join.issuers().size()
+              && join.issuers().size() >= members.issuerThreshold(),
+          "the issuers of the join are not enough issuers of the group");
+    }
+    return plan;
+  }
+
+  private GroupMembers members(VerifiedIntent.GroupCreation intent) throws NotDoneException {
     String unknown = GroupMembers.unknown(intent, roster).orElse(null);
     NotDoneException.unless(
         unknown == null,
         RefusalReason.REFUSAL_REASON_UNKNOWN_PARTY,
         "the roster has no party " + unknown);
-    GroupMembers members = GroupMembers.of(intent, roster).orElseThrow();
-    GroupPlan plan =
-        new GroupPlan(id, step(order), intent, members, OrderCheck.instant(order.getDeadline()));
-    agree(plan.doers().contains(self), "the step is not for this party");
-    return plan;
+    return GroupMembers.of(intent, roster).orElseThrow();
+  }
+
+  /** Those of the group that this party keeps: a ticket names nobody. */
+  private GroupMembers members(VerifiedIntent.Ticket ticket) throws NotDoneException {
+    GroupRecord kept =
+        store
+            .find(ticket.key(), ticket.epoch())
+            .filter(record -> !record.attested().isEmpty())
+            .orElse(null);
+    if (kept == null) {
+      throw new NotDoneException(
+          RefusalReason.REFUSAL_REASON_GROUP_STEP, "this party keeps no such epoch of the group");
+    }
+    return GroupMembers.of(kept.parties(), roster)
+        .orElseThrow(
+            () ->
+                new NotDoneException(
+                    RefusalReason.REFUSAL_REASON_GROUP_STEP,
+                    "the roster has changed since the epoch was made"));
   }
 
   private static GroupOrder parse(ByteString bytes) throws NotDoneException {
@@ -72,18 +117,18 @@ final class GroupOrderCheck {
     return order;
   }
 
-  private VerifiedIntent.GroupCreation admitted(GroupOrder order) throws NotDoneException {
+  private VerifiedIntent.OfGroup admitted(GroupOrder order) throws NotDoneException {
     VerifiedIntent intent;
     try {
       intent = gate.admit(order.getSignedIntent());
     } catch (RefusedException e) {
       throw NotDoneException.of(e);
     }
-    if (intent instanceof VerifiedIntent.GroupCreation creation) {
-      return creation;
+    if (intent instanceof VerifiedIntent.OfGroup ofGroup) {
+      return ofGroup;
     }
     throw new NotDoneException(
-        RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, "the intent asks for no group");
+        RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, "the intent is about no group");
   }
 
   private static GroupStep step(GroupOrder order) throws NotDoneException {
@@ -92,13 +137,30 @@ final class GroupOrderCheck {
       case MAKE_ISSUING_KEY -> new GroupStep.Issuing(order.getMakeIssuingKey().getOpeners());
       case PUBLISH_GROUP -> new GroupStep.Publish(order.getPublishGroup().getOpeners());
       case KEEP_GROUP -> new GroupStep.Keep(order.getKeepGroup().getAttested());
+      case RESERVE_TICKET -> new GroupStep.Reserve(order.getReserveTicket().getApplication());
+      case REGISTER_MEMBER ->
+          new GroupStep.Register(
+              order.getRegisterMember().getSharesList(), order.getRegisterMember().getAcceptance());
+      case JOIN_GROUP -> join(order.getJoinGroup());
       case STEP_NOT_SET -> throw malformed("the order names no step");
     };
   }
 
+  private static GroupStep join(JoinGroup join) throws NotDoneException {
+    require(
+        join.getRunSessionId().size() == SessionId.LENGTH,
+        "the id of the join's session does not have 32 bytes");
+    List<Integer> issuers = join.getIssuersList();
+    require(
+        issuers.size() <= SessionLimits.MAX_PARTIES
+            && issuers.stream().sorted().distinct().toList().equals(issuers),
+        "the issuers of the join are not in ascending order");
+    return new GroupStep.Join(join.getRunOrder(), new SessionId(join.getRunSessionId()), issuers);
+  }
+
   /** Refuses what may not be begun any more. Apart, because what was done may be told for ever. */
   void inTime(GroupPlan plan, Instant now) throws NotDoneException {
-    VerifiedIntent.GroupCreation intent = plan.intent();
+    VerifiedIntent.OfGroup intent = plan.intent();
     NotDoneException.unless(
         !now.isAfter(intent.notAfter().plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_INTENT_EXPIRED,
@@ -110,6 +172,11 @@ final class GroupOrderCheck {
     agree(
         !plan.deadline().isAfter(intent.notAfter()),
         "the deadline is later than the intent allows");
+    deadlineInTime(plan, now);
+  }
+
+  /** The same of an order that follows from what was begun in time: only its deadline counts. */
+  void deadlineInTime(GroupPlan plan, Instant now) throws NotDoneException {
     NotDoneException.unless(
         !plan.deadline().isAfter(now.plus(limits.maxSessionTime()).plus(limits.clockSkew())),
         RefusalReason.REFUSAL_REASON_DEADLINE_TOO_FAR,

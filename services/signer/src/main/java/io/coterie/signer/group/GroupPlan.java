@@ -16,7 +16,7 @@ import java.util.List;
 record GroupPlan(
     SessionId id,
     GroupStep step,
-    VerifiedIntent.GroupCreation intent,
+    VerifiedIntent.OfGroup intent,
     GroupMembers members,
     Instant deadline) {
 
@@ -28,6 +28,21 @@ record GroupPlan(
     return intent.epoch();
   }
 
+  /** The session that its envelopes name: that of the order, or the one that a member has drawn. */
+  SessionId session() {
+    return step instanceof GroupStep.Join join ? join.session() : id;
+  }
+
+  /** The step of an order that makes a group. */
+  GroupStep.Making making() {
+    return (GroupStep.Making) step;
+  }
+
+  /** The step of an order that admits a member. */
+  GroupStep.Admission admission() {
+    return (GroupStep.Admission) step;
+  }
+
   GroupRecord.Origin origin() {
     return new GroupRecord.Origin(intent.requester(), intent.requestId(), intent.digest());
   }
@@ -36,8 +51,13 @@ record GroupPlan(
   List<Member> doers() {
     return switch (step) {
       case GroupStep.Opening _ -> members.openers();
-      case GroupStep.Issuing _, GroupStep.Publish _ -> members.issuers();
+      case GroupStep.Issuing _, GroupStep.Publish _, GroupStep.Reserve _, GroupStep.Register _ ->
+          members.issuers();
       case GroupStep.Keep _ -> members.all();
+      case GroupStep.Join join ->
+          members.issuers().stream()
+              .filter(issuer -> join.issuers().contains(issuer.partyId()))
+              .toList();
     };
   }
 }

@@ -39,6 +39,7 @@ public record GroupPorts(
    * The memory of this party, on its disk.
    *
    * @param groups that it has made
+   * @param tickets that it has bound as an issuer
    * @param claims sessions and requests that were claimed
    * @param disk how much of it each account may take
    * @param holds of its operator
@@ -47,6 +48,7 @@ public record GroupPorts(
    */
   public record Memory(
       GroupStore groups,
+      TicketStore tickets,
       ClaimLedger claims,
       DiskShares disk,
       Holds holds,

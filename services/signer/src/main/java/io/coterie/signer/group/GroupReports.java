@@ -36,14 +36,20 @@ final class GroupReports {
         PartyMessage.newBuilder()
             .setGroupEnvelope(
                 SessionEnvelope.newBuilder()
-                    .setSessionId(run.id.bytes())
+                    .setSessionId(run.plan().session().bytes())
                     .setEnvelope(outgoing.getEnvelope()))
             .build();
     Collection<Member> others =
         run.plan().doers().stream().filter(member -> !member.equals(network.self())).toList();
+    boolean joins = run.hasMember();
     if (outgoing.getRecipient() == 0) {
       network.broadcast(others, message, run.traceparent);
-      return;
+    }
+    // The member of a join is no member of the channel: the coordinator carries its envelopes.
+    if (joins
+        && (outgoing.getRecipient() == 0
+            || outgoing.getRecipient() == run.plan().members().memberNumber())) {
+      network.send(run.coordinator, message, run.traceparent);
     }
     others.stream()
         .filter(member -> member.partyId() == outgoing.getRecipient())

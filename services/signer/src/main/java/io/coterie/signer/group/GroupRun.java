@@ -26,6 +26,9 @@ final class GroupRun {
   /** The answer, once there is one. */
   @Nullable GroupReport report;
 
+  /** Whether its session has an id of its own. */
+  boolean named;
+
   /** Whether it holds a place of its requester. */
   boolean placed;
 
@@ -52,6 +55,18 @@ final class GroupRun {
       throw new IllegalStateException("order " + id + " has no plan");
     }
     return known;
+  }
+
+  /** The session that its envelopes name: that of the order, unless its plan says another. */
+  SessionId sessionId() {
+    GroupPlan known = plan;
+    return known == null ? id : known.session();
+  }
+
+  /** Whether a member takes part in it, whose envelopes the coordinator carries. */
+  boolean hasMember() {
+    GroupPlan known = plan;
+    return known != null && known.step() instanceof GroupStep.Join;
   }
 
   /** Takes room for an envelope in the lane; false if there is none. */

@@ -5,13 +5,11 @@ import io.coterie.platform.limit.FairPlaces;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
+import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.TimedOut;
-import io.coterie.signer.claim.ClaimLedger;
-import io.coterie.signer.claim.DiskShares;
-import io.coterie.signer.group.GroupSteps.Work;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.EarlyEnvelopes;
@@ -24,8 +22,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
-import java.util.concurrent.CompletionStage;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -53,11 +49,16 @@ public final class GroupService implements AutoCloseable {
   private final GroupPorts ports;
   private final GroupReports reports;
   private final GroupOrderCheck check;
-  private final GroupSteps steps;
+  private final GroupWork making;
+  private final GroupWork admission;
   private final WorkPool pool;
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final FairPlaces places = new FairPlaces(MAX_RUNS);
   private final Map<SessionId, GroupRun> runs = new ConcurrentHashMap<>();
+
+  /** Those whose session has an id that a member has drawn, by that. */
+  private final Map<SessionId, GroupRun> joins = new ConcurrentHashMap<>();
+
   private volatile boolean draining;
 
   /**
@@ -68,8 +69,12 @@ public final class GroupService implements AutoCloseable {
     PartyNetwork network = ports.network();
     Member self = network.self();
     this.reports = new GroupReports(network, ports.telemetry());
-    this.check = new GroupOrderCheck(ports.policy(), network.roster(), self, ports.limits());
-    this.steps = new GroupSteps(ports.calls(), ports.memory().groups(), self);
+    this.check =
+        new GroupOrderCheck(
+            ports.policy(), network.roster(), self, ports.limits(), ports.memory().groups());
+    RunControl control = new Control();
+    this.making = new GroupMaking(ports, check, control, self);
+    this.admission = new MemberAdmission(ports, check, control, self);
     this.pool = pool;
   }
 
@@ -108,26 +113,36 @@ public final class GroupService implements AutoCloseable {
    * @param envelope no longer used by the caller; zeroed after use
    */
   public void onEnvelope(Member sender, SessionId id, byte[] envelope, long receivedNanos) {
-    if (sender.role() != Member.Role.PARTY || envelope.length > SessionLimits.MAX_ENVELOPE_BYTES) {
+    if (envelope.length > SessionLimits.MAX_ENVELOPE_BYTES) {
       ports.telemetry().dropped("unacceptable");
       return;
     }
+    // That of a coordinator is the member's, by its word: the core looks at the signature.
     var arrived = new EarlyEnvelopes.Arrived(sender.partyId(), envelope, receivedNanos);
-    GroupRun run = runs.get(id);
+    GroupRun run = find(id);
     if (run != null) {
-      enqueue(run, arrived);
+      enqueue(run, sender, arrived);
     } else if (!early.add(id, arrived)) {
       ports.telemetry().dropped("early_overflow");
     } else {
       // The order may have come in between.
-      GroupRun now = runs.get(id);
+      GroupRun now = find(id);
       if (now != null) {
         execute(now, () -> takeEarly(now));
       }
     }
   }
 
-  private void enqueue(GroupRun run, EarlyEnvelopes.Arrived arrived) {
+  private @Nullable GroupRun find(SessionId session) {
+    GroupRun run = runs.get(session);
+    return run == null ? joins.get(session) : run;
+  }
+
+  private void enqueue(GroupRun run, Member sender, EarlyEnvelopes.Arrived arrived) {
+    if (sender.role() != Member.Role.PARTY && !sender.equals(run.coordinator)) {
+      ports.telemetry().dropped("unacceptable");
+      return;
+    }
     int bytes = arrived.envelope().length;
     if (!run.takeRoom(bytes)) {
       ports.telemetry().dropped("queue_overflow");
@@ -157,45 +172,70 @@ public final class GroupService implements AutoCloseable {
   // ---- from the order to the first message, in the order's lane --------------------------------
 
   private void begin(GroupRun run, ByteString bytes) {
-    early.expect(run.id);
     try {
       GroupPlan plan = check.plan(run.id, bytes);
       run.plan = plan;
-      GroupRecord record = ports.memory().groups().find(plan.group(), plan.epoch()).orElse(null);
-      if (record != null) {
+      if (!plan.session().equals(run.id)) {
         NotDoneException.unless(
-            record.origin().equals(plan.origin()),
-            RefusalReason.REFUSAL_REASON_GROUP_EXISTS,
-            "this epoch of the group was begun for another request");
-        Optional<GroupReport.Builder> done = steps.answer(plan, record);
-        if (done.isPresent()) {
-          end(run, done.get(), "done", NO_CAUSE);
-          return;
-        }
+            joins.putIfAbsent(plan.session(), run) == null,
+            RefusalReason.REFUSAL_REASON_SESSION_REPLAYED,
+            "another order is for this session");
+        run.named = true;
       }
-      check.inTime(plan, ports.clock().instant());
-      requireFree(run, plan);
-      Work work = steps.work(plan, record);
-      Duration left = Duration.between(ports.clock().instant(), plan.deadline());
-      pool.after(left, () -> execute(run, () -> deadline(run)));
-      if (work instanceof Work.Complete(ByteString attested)) {
-        stored(
-            run,
-            ports
-                .memory()
-                .groups()
-                .keepAttested(
-                    plan.group(), plan.epoch(), attested, GroupAudit.done(plan, run.coordinator)));
-      } else {
-        claim(run, work, record != null);
-      }
+      early.expect(plan.session());
+      work(plan).begin(run);
     } catch (NotDoneException e) {
       refuse(run, e);
     }
   }
 
-  /** Refuses what this party has no time, room or leave for now. */
-  private void requireFree(GroupRun run, GroupPlan plan) throws NotDoneException {
+  private GroupWork work(GroupPlan plan) {
+    return switch (plan.step()) {
+      case GroupStep.Making _ -> making;
+      case GroupStep.Admission _ -> admission;
+    };
+  }
+
+  /** The means of the work on an order, in its lane. */
+  private final class Control implements RunControl {
+    @Override
+    public void execute(GroupRun run, Runnable task) {
+      GroupService.this.execute(run, task);
+    }
+
+    @Override
+    public void requireFree(GroupRun run) throws NotDoneException {
+      GroupService.this.requireFree(run);
+    }
+
+    @Override
+    public void start(GroupRun run, SessionConfig config, ByteString sealedShare) {
+      ProtocolCore.Run session;
+      try {
+        session = ports.sessions().start(config, sealedShare);
+      } catch (RefusedException e) {
+        GroupService.this.refuse(run, NotDoneException.of(e));
+        return;
+      }
+      run.session = session;
+      apply(run, session.firstStep());
+      takeEarly(run);
+    }
+
+    @Override
+    public void done(GroupRun run, GroupReport.Builder report) {
+      GroupService.this.end(run, report, "done", NO_CAUSE);
+    }
+
+    @Override
+    public void refuse(GroupRun run, NotDoneException why) {
+      GroupService.this.refuse(run, why);
+    }
+  }
+
+  /** Refuses what this party has no time, room or leave for now, and watches its deadline. */
+  private void requireFree(GroupRun run) throws NotDoneException {
+    GroupPlan plan = run.plan();
     GroupPorts.Memory memory = ports.memory();
     String requester = plan.intent().requester();
     try {
@@ -220,93 +260,8 @@ public final class GroupService implements AutoCloseable {
         run.placed,
         RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
         "too many orders of this requester at once");
-  }
-
-  private void claim(GroupRun run, Work work, boolean begun) {
-    GroupPlan plan = run.plan();
-    String account = DiskShares.ofCoordinator(run.coordinator.name());
-    ports
-        .memory()
-        .claims()
-        .claimOnce(
-            new ClaimLedger.Claim(
-                plan.id(),
-                plan.intent().requester(),
-                plan.intent().requestId(),
-                plan.intent().digest(),
-                null,
-                null,
-                null,
-                plan.intent().envelope().toByteString(),
-                ports.memory().disk().mayTake(account) ? account : null),
-            GroupAudit.accepted(plan, run.coordinator))
-        .whenComplete(
-            (outcome, failure) -> execute(run, () -> claimed(run, work, begun, outcome, failure)));
-  }
-
-  private void claimed(
-      GroupRun run,
-      Work work,
-      boolean begun,
-      ClaimLedger.@Nullable Outcome outcome,
-      @Nullable Throwable failure) {
-    if (run.over) {
-      return; // too late meanwhile
-    }
-    if (failure != null || outcome == null) {
-      log.error("the claim of an order about a group could not be stored", failure);
-      refuse(run, RefusalReason.REFUSAL_REASON_INTERNAL, "the claim could not be stored");
-    } else if (outcome != ClaimLedger.Outcome.CLAIMED) {
-      refuse(run, NotDoneException.of(outcome));
-    } else if (begun) {
-      start(run, work);
-    } else {
-      GroupPlan plan = run.plan();
-      ports
-          .memory()
-          .groups()
-          .begin(
-              GroupRecord.begun(
-                  plan.group(), plan.epoch(), plan.origin(), plan.members().parties()))
-          .whenComplete((first, stopped) -> execute(run, () -> begun(run, work, first, stopped)));
-    }
-  }
-
-  private void begun(
-      GroupRun run, Work work, @Nullable Boolean first, @Nullable Throwable failure) {
-    if (run.over) {
-      return;
-    }
-    if (failure != null || first == null) {
-      log.error("an epoch of a group could not be begun", failure);
-      refuse(run, RefusalReason.REFUSAL_REASON_INTERNAL, "the epoch could not be stored");
-    } else if (!first) {
-      refuse(
-          run,
-          RefusalReason.REFUSAL_REASON_GROUP_EXISTS,
-          "this party knows the epoch of the group, or a later one");
-    } else {
-      start(run, work);
-    }
-  }
-
-  private void start(GroupRun run, Work work) {
-    switch (work) {
-      case Work.Drawn(GroupRecord.Share share) -> keepShare(run, share);
-      case Work.Complete _ -> throw new IllegalStateException("a group is kept without a claim");
-      case Work.Session(var config, ByteString sealedShare) -> {
-        ProtocolCore.Run session;
-        try {
-          session = ports.sessions().start(config, sealedShare);
-        } catch (RefusedException e) {
-          refuse(run, NotDoneException.of(e));
-          return;
-        }
-        run.session = session;
-        apply(run, session.firstStep());
-        takeEarly(run);
-      }
-    }
+    Duration left = Duration.between(ports.clock().instant(), plan.deadline());
+    pool.after(left, () -> execute(run, () -> deadline(run)));
   }
 
   // ---- the session, in the order's lane --------------------------------------------------------
@@ -314,23 +269,32 @@ public final class GroupService implements AutoCloseable {
   /** Hands over what came before the run; it stays where it is as long as there is none. */
   private void takeEarly(GroupRun run) {
     if (run.session != null || run.over) {
-      early.take(run.id).forEach(arrived -> handle(run, arrived));
+      early.take(run.sessionId()).forEach(arrived -> handle(run, arrived));
     }
   }
 
   private void handle(GroupRun run, EarlyEnvelopes.Arrived arrived) {
+    if (arrived.sender() == 0 && !run.hasMember()) {
+      ports.telemetry().dropped("unacceptable");
+      return;
+    }
     ProtocolCore.Run session = run.session;
     if (session == null && !run.over) {
-      if (!early.add(run.id, arrived)) {
+      if (!early.add(run.sessionId(), arrived)) {
         ports.telemetry().dropped("early_overflow");
       }
       return;
     }
     if (session != null) {
-      Step step = session.handle(arrived.sender(), arrived.envelope());
+      Step step = session.handle(sender(run, arrived.sender()), arrived.envelope());
       apply(run, step);
     }
     Arrays.fill(arrived.envelope(), (byte) 0);
+  }
+
+  /** A coordinator, which has no number, carries the envelopes of the member. */
+  private static int sender(GroupRun run, int arrivedFrom) {
+    return arrivedFrom == 0 ? run.plan().members().memberNumber() : arrivedFrom;
   }
 
   private void apply(GroupRun run, Step step) {
@@ -359,65 +323,7 @@ public final class GroupService implements AutoCloseable {
 
   private void done(GroupRun run, Done done) {
     run.over = true;
-    GroupPlan plan = run.plan();
-    switch (plan.step()) {
-      case GroupStep.Opening _, GroupStep.Issuing _ ->
-          keepShare(run, new GroupRecord.Share(done.getKeyPublic(), done.getSealedShare()));
-      case GroupStep.Publish _ ->
-          stored(
-              run,
-              ports
-                  .memory()
-                  .groups()
-                  .keepPublished(
-                      plan.group(),
-                      plan.epoch(),
-                      done.getGroup(),
-                      GroupAudit.done(plan, run.coordinator)));
-      case GroupStep.Keep _ -> throw new IllegalStateException("a group is kept without a session");
-    }
-  }
-
-  private void keepShare(GroupRun run, GroupRecord.Share share) {
-    GroupPlan plan = run.plan();
-    GroupStore groups = ports.memory().groups();
-    var event = GroupAudit.done(plan, run.coordinator);
-    stored(
-        run,
-        plan.step() instanceof GroupStep.Opening
-            ? groups.keepOpening(plan.group(), plan.epoch(), share, event)
-            : groups.keepIssuing(plan.group(), plan.epoch(), share, event));
-  }
-
-  /** The result is told once it is on disk, from there. */
-  private void stored(GroupRun run, CompletionStage<Boolean> storing) {
-    run.over = true;
-    storing.whenComplete(
-        (first, failure) ->
-            execute(
-                run,
-                () -> {
-                  if (failure != null) {
-                    log.error("the result of a step could not be stored", failure);
-                    refuse(
-                        run,
-                        RefusalReason.REFUSAL_REASON_INTERNAL,
-                        "the result could not be stored");
-                  } else {
-                    tellStored(run);
-                  }
-                }));
-  }
-
-  /** Whether this order has stored it or another one of the same request: there is one result. */
-  private void tellStored(GroupRun run) {
-    GroupPlan plan = run.plan();
-    try {
-      GroupRecord record = ports.memory().groups().find(plan.group(), plan.epoch()).orElseThrow();
-      end(run, steps.answer(plan, record).orElseThrow(), "done", NO_CAUSE);
-    } catch (NotDoneException e) {
-      refuse(run, e);
-    }
+    work(run.plan()).done(run, done);
   }
 
   // ---- the ends --------------------------------------------------------------------------------
@@ -496,6 +402,10 @@ public final class GroupService implements AutoCloseable {
   private void forget(GroupRun run) {
     run.closeSession();
     early.drop(run.id);
+    if (run.named) {
+      joins.remove(run.sessionId(), run);
+      early.drop(run.sessionId());
+    }
     if (run.placed) {
       run.placed = false;
       places.giveBack(run.plan().intent().requester());

@@ -6,11 +6,9 @@ import io.coterie.proto.core.v1.AttestGroup;
 import io.coterie.proto.core.v1.AttestOpenersKey;
 import io.coterie.proto.core.v1.CheckGroup;
 import io.coterie.proto.core.v1.CreateOpenerKey;
-import io.coterie.proto.core.v1.Group;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupChecked;
 import io.coterie.proto.core.v1.GroupParties;
-import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.core.v1.GroupTerms;
 import io.coterie.proto.core.v1.NameIssuingKey;
 import io.coterie.proto.core.v1.OpenersKey;
@@ -23,7 +21,6 @@ import io.coterie.proto.party.v1.IssuingKeyMade;
 import io.coterie.proto.party.v1.OpenersKeyMade;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.group.GroupRecord.Share;
-import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.GroupCore;
 import io.coterie.trust.Member;
 import java.util.List;
@@ -38,12 +35,12 @@ final class GroupSteps {
   /** Of a key that is generated. */
   private static final int FIRST_EPOCH = 1;
 
-  private final GroupCore core;
+  private final GroupCalls core;
   private final GroupStore store;
   private final Member self;
 
   GroupSteps(GroupCore core, GroupStore store, Member self) {
-    this.core = core;
+    this.core = new GroupCalls(core, NotDoneException::of);
     this.store = store;
     this.self = self;
   }
@@ -66,7 +63,7 @@ final class GroupSteps {
 
   /** This party's report of a step that its record has; empty if that is to be done. */
   Optional<GroupReport.Builder> answer(GroupPlan plan, GroupRecord record) throws NotDoneException {
-    return switch (plan.step()) {
+    return switch (plan.making()) {
       case GroupStep.Opening _ ->
           record.opening() == null
               ? Optional.empty()
@@ -100,7 +97,7 @@ final class GroupSteps {
             .setParty(self.partyId())
             .setSealedShare(share.sealed());
     ByteString signature =
-        call(GroupCall.newBuilder().setAttestOpenersKey(attest)).getAttested().getSignature();
+        core.call(GroupCall.newBuilder().setAttestOpenersKey(attest)).getAttested().getSignature();
     return GroupReport.newBuilder()
         .setOpenersKeyMade(
             OpenersKeyMade.newBuilder().setKeyPublic(share.keyPublic()).setSignature(signature));
@@ -126,7 +123,7 @@ final class GroupSteps {
             .setIssuers(share.keyPublic())
             .setSealedShare(share.sealed());
     ByteString signature =
-        call(GroupCall.newBuilder().setAttestGroup(attest)).getAttested().getSignature();
+        core.call(GroupCall.newBuilder().setAttestGroup(attest)).getAttested().getSignature();
     return GroupReport.newBuilder()
         .setGroupPublished(
             GroupPublished.newBuilder().setPublished(record.published()).setSignature(signature));
@@ -156,7 +153,7 @@ final class GroupSteps {
         parties.equals(members.parties()),
         RefusalReason.REFUSAL_REASON_GROUP_STEP,
         "the roster has changed since the epoch was begun");
-    return switch (plan.step()) {
+    return switch (plan.making()) {
       case GroupStep.Opening _ -> openersKey(plan);
       case GroupStep.Issuing(OpenersKey openers) -> {
         SessionConfig.Builder session =
@@ -194,7 +191,7 @@ final class GroupSteps {
     }
     CreateOpenerKey.Builder create =
         CreateOpenerKey.newBuilder().setKeyId(name).setParty(self.partyId());
-    var made = call(GroupCall.newBuilder().setCreateOpenerKey(create)).getOpenerKeyCreated();
+    var made = core.call(GroupCall.newBuilder().setCreateOpenerKey(create)).getOpenerKeyCreated();
     return new Work.Drawn(new Share(made.getKeyPublic(), made.getSealedShare()));
   }
 
@@ -219,22 +216,19 @@ final class GroupSteps {
   /** [G3], [G4] checks a group and that it follows the epochs that this party knows. */
   private GroupChecked checked(GroupPlan plan, GroupParties parties, ByteString attested)
       throws NotDoneException {
-    CheckGroup.Builder check = CheckGroup.newBuilder().setGroup(group(parties, attested));
+    CheckGroup.Builder check =
+        CheckGroup.newBuilder().setGroup(GroupCalls.group(parties, attested));
     for (GroupRecord earlier : store.attested(plan.group())) {
       if (earlier.epoch() < plan.epoch()) {
-        check.addEarlier(group(earlier.parties(), earlier.attested()));
+        check.addEarlier(GroupCalls.group(earlier.parties(), earlier.attested()));
       }
     }
-    GroupChecked checked = call(GroupCall.newBuilder().setCheckGroup(check)).getGroupChecked();
+    GroupChecked checked = core.call(GroupCall.newBuilder().setCheckGroup(check)).getGroupChecked();
     NotDoneException.unless(
         checked.getName().equals(plan.group()) && checked.getEpoch() == plan.epoch(),
         RefusalReason.REFUSAL_REASON_ORDER_MISMATCH,
         "the group is of another name or epoch than the intent");
     return checked;
-  }
-
-  private static Group group(GroupParties parties, ByteString attested) {
-    return Group.newBuilder().setParties(parties).setAttested(attested).build();
   }
 
   private static Share issuingShare(@Nullable GroupRecord record) throws NotDoneException {
@@ -262,7 +256,9 @@ final class GroupSteps {
         "the openers' key is for another group or epoch than the intent");
     NameIssuingKey.Builder name =
         NameIssuingKey.newBuilder().setOpeners(openers).setParties(plan.members().parties());
-    return call(GroupCall.newBuilder().setNameIssuingKey(name)).getIssuingKeyNamed().getKeyId();
+    return core.call(GroupCall.newBuilder().setNameIssuingKey(name))
+        .getIssuingKeyNamed()
+        .getKeyId();
   }
 
   private SessionConfig.Builder session(GroupPlan plan, ProtocolId protocol) {
@@ -273,18 +269,5 @@ final class GroupSteps {
         .setSelf(self.partyId())
         .setEpoch(FIRST_EPOCH)
         .addAllParties(parties.stream().map(GroupMembers::party).toList());
-  }
-
-  private GroupReply call(GroupCall.Builder call) throws NotDoneException {
-    GroupReply reply;
-    try {
-      reply = core.call(call.build());
-    } catch (RefusedException e) {
-      throw NotDoneException.of(e);
-    }
-    if (reply.hasGroupRefused()) {
-      throw NotDoneException.of(reply.getGroupRefused());
-    }
-    return reply;
   }
 }

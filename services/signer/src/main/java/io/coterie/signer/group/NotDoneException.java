@@ -37,6 +37,28 @@ final class NotDoneException extends Exception {
         refused.getParty());
   }
 
+  /** The same in the admission of a member, whose own bytes are among them. */
+  static NotDoneException ofAdmission(GroupRefused refused) {
+    if (refused.getParty() != 0) {
+      return of(refused);
+    }
+    RefusalReason reason =
+        switch (refused.getReason()) {
+          case GROUP_REFUSAL_TICKET_BOUND,
+              GROUP_REFUSAL_IDENTITY_TAKEN,
+              GROUP_REFUSAL_POINT_TAKEN ->
+              RefusalReason.REFUSAL_REASON_TICKET_BOUND;
+          case GROUP_REFUSAL_ATTEMPTS_SPENT, GROUP_REFUSAL_GROUP_FULL ->
+              RefusalReason.REFUSAL_REASON_TICKET_SPENT;
+          case GROUP_REFUSAL_RUNS_FULL -> RefusalReason.REFUSAL_REASON_OVERLOADED;
+          case GROUP_REFUSAL_WRONG_RECORD -> RefusalReason.REFUSAL_REASON_INTERNAL;
+          // Everything else in such an order is the applicant's.
+          default -> RefusalReason.REFUSAL_REASON_APPLICANT_INVALID;
+        };
+    return new NotDoneException(
+        reason, refused.getReason().name().toLowerCase(Locale.ROOT) + ": " + refused.getDetail());
+  }
+
   /** The refusal of an order that the ledger does not let run. */
   static NotDoneException of(ClaimLedger.Outcome outcome) {
     return switch (outcome) {

@@ -175,8 +175,8 @@ public final class OrderCheck {
         }
         case VerifiedIntent.Cancellation _ ->
             throw malformed("the intent cancels a request: no session serves it");
-        case VerifiedIntent.GroupCreation _ ->
-            throw malformed("the intent asks for a group: no order about a key serves it");
+        case VerifiedIntent.OfGroup _ ->
+            throw malformed("the intent is about a group: no order about a key serves it");
         case VerifiedIntent.KeyReshare reshare -> {
           agree(
               protocol.operation() == Protocol.Operation.RESHARE,

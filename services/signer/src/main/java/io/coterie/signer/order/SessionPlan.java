@@ -106,7 +106,7 @@ public record SessionPlan(
             // The public key itself is in it; a new key has none yet.
             case VerifiedIntent.KeyReshare _,
                 VerifiedIntent.KeyCreation _,
-                VerifiedIntent.GroupCreation _,
+                VerifiedIntent.OfGroup _,
                 VerifiedIntent.Cancellation _ ->
                 ByteString.EMPTY;
           },

@@ -99,6 +99,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           REQUEST_ID_AHEAD,
           KEY_NAME_MALFORMED,
           GROUP_NAME_MALFORMED,
+          IDENTITY_LENGTH,
           INSTALLATION_MALFORMED,
           KEY_FINGERPRINT_LENGTH,
           SCHEME_UNSUPPORTED,

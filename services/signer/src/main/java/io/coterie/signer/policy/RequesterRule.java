@@ -15,7 +15,8 @@ import java.util.Set;
  * @param mayCreateKeys whether it may create keys of those names, too
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
- * @param mayCreateGroups whether it may have groups of those names made, and their later epochs
+ * @param mayCreateGroups whether it may have groups of those names made, and their later epochs,
+ *     and say who their members are
  * @param floor how widely the shares of those keys must be spread when one is made or reshared,
  *     also by another requester
  * @param payloads kinds that it may have signed
@@ -59,7 +60,7 @@ public record RequesterRule(
     if (!names(intent.key())) {
       return Optional.of("the requester may not use this key");
     }
-    if (intent instanceof VerifiedIntent.GroupCreation group) {
+    if (intent instanceof VerifiedIntent.OfGroup group) {
       return denial(group);
     }
     if (!schemes.contains(intent.scheme())) {
@@ -80,7 +81,7 @@ public record RequesterRule(
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
       // It takes nothing but the requester's own request.
       case VerifiedIntent.Cancellation _ -> Optional.empty();
-      case VerifiedIntent.GroupCreation group -> denial(group);
+      case VerifiedIntent.OfGroup group -> denial(group);
       case VerifiedIntent.KeyReshare reshare ->
           mayReshareKeys ? floorDenial(reshare) : Optional.of("the requester may not reshare keys");
     };
@@ -109,7 +110,7 @@ public record RequesterRule(
       case VerifiedIntent.Signing _,
           VerifiedIntent.Cancellation _,
           VerifiedIntent.KeyRefresh _,
-          VerifiedIntent.GroupCreation _ ->
+          VerifiedIntent.OfGroup _ ->
           Optional.empty();
     };
   }
@@ -118,7 +119,7 @@ public record RequesterRule(
    * A group has no scheme. A holder of its issuing key invents approvers: the floor is that of
    * keys.
    */
-  private Optional<String> denial(VerifiedIntent.GroupCreation group) {
+  private Optional<String> denial(VerifiedIntent.OfGroup group) {
     if (!mayCreateGroups) {
       return Optional.of("the requester may not create groups");
     }

@@ -70,6 +70,8 @@ public final class TrustedPolicy implements PolicyGate {
       case VerifiedIntent.GroupCreation group ->
           denial(entry, KeyRight.CREATE)
               .or(() -> floorDenial(group, group.issuerThreshold(), group.issuers().size()));
+      // It takes the right to make the group: members can approve.
+      case VerifiedIntent.Ticket _ -> denial(entry, KeyRight.CREATE);
     };
   }
 

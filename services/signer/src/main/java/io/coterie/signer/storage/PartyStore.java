@@ -4,6 +4,7 @@ import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.group.GroupStore;
+import io.coterie.signer.group.TicketStore;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.Holds;
 import io.coterie.signer.share.KeyShare;
@@ -43,6 +44,7 @@ public final class PartyStore implements AutoCloseable {
   private final AcceptedTrust trust;
   private final SqliteHolds holds;
   private final GroupStore groups;
+  private final TicketStore tickets;
   private final Runnable operator;
   private final NotedCounter counter;
 
@@ -69,6 +71,7 @@ public final class PartyStore implements AutoCloseable {
     this.trust = new AcceptedTrust(file, chain);
     this.holds = new SqliteHolds(file, chain, clock, exclusions::freezes);
     this.groups = new SqliteGroups(file, chain);
+    this.tickets = new SqliteTickets(file, chain);
     OperatorRequests requests = new OperatorRequests(folder);
     SqliteShares sealed = new SqliteShares(file, exclusions, this::doAsAsked, chain, clock);
     OperatorActions actions = new OperatorActions(file, exclusions, holds, trust, sealed, chain);
@@ -209,6 +212,11 @@ public final class PartyStore implements AutoCloseable {
   /** The groups of approvers. */
   public GroupStore groups() {
     return groups;
+  }
+
+  /** The tickets of groups, and their members. */
+  public TicketStore tickets() {
+    return tickets;
   }
 
   /** How far the ledgers of others have come. */

@@ -23,7 +23,14 @@ final class GroupFailures {
   /** Whether a party has done its order. */
   static boolean isDone(GroupReport report) {
     return switch (report.getOutcomeCase()) {
-      case OPENERS_KEY_MADE, ISSUING_KEY_MADE, GROUP_PUBLISHED, GROUP_KEPT -> true;
+      case OPENERS_KEY_MADE,
+          ISSUING_KEY_MADE,
+          GROUP_PUBLISHED,
+          GROUP_KEPT,
+          TICKET_RESERVED,
+          MEMBER_REGISTERED,
+          MEMBER_JOINED ->
+          true;
       case ABORTED, TIMED_OUT, REFUSED, OUTCOME_NOT_SET -> false;
     };
   }
