@@ -84,7 +84,7 @@ final class ScriptedParties implements AutoCloseable {
   }
 
   private final MemoryNetwork network;
-  private final Map<String, SecureChannel> channels = new ConcurrentHashMap<>();
+  final Map<String, SecureChannel> channels = new ConcurrentHashMap<>();
   private final Map<String, Behaviour> behaviours = new ConcurrentHashMap<>();
   private final Map<ByteString, TestBls.Dealt> dealt = new ConcurrentHashMap<>();
 
@@ -156,6 +156,9 @@ final class ScriptedParties implements AutoCloseable {
   volatile BiFunction<Member, ByteString, Optional<PartyMessage>> grouping =
       (_, _) -> Optional.empty();
 
+  /** The messages with which a party answers an envelope of the member of a join. */
+  volatile BiFunction<Member, SessionEnvelope, List<PartyMessage>> echoing = (_, _) -> List.of();
+
   final Set<ByteString> cancelled = ConcurrentHashMap.newKeySet();
 
   ScriptedParties(MemoryNetwork network) {
@@ -212,6 +215,10 @@ final class ScriptedParties implements AutoCloseable {
         grouping
             .apply(channel.self(), message.getGroupOrder())
             .ifPresent(answer -> send(channel, inbound.sender(), answer));
+      } else if (message.hasGroupEnvelope()) {
+        for (PartyMessage said : echoing.apply(channel.self(), message.getGroupEnvelope())) {
+          send(channel, inbound.sender(), said);
+        }
       } else if (message.hasOrder()) {
         MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
         sha256.update("coterie/session/1".getBytes(java.nio.charset.StandardCharsets.US_ASCII));

@@ -15,6 +15,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.security.PrivateKey;
 
 /** Signs intents as a requester, and fills in the installation and the key's fingerprint. */
@@ -73,6 +74,11 @@ final class TestRequester {
   }
 
   SignedIntent sign(GroupIntent intent) {
+    return signer.sign(
+        intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
+  }
+
+  SignedIntent sign(TicketIntent intent) {
     return signer.sign(
         intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
   }

@@ -118,9 +118,17 @@ final class Call {
     return new TreeMap<>(facts);
   }
 
+  /** The caller of a call that goes on after this thread. */
+  Caller caller(Context context) {
+    return caller(context.getDeadline());
+  }
+
   /** The answer may take until shortly before the call's deadline, or a configured time. */
   private Caller caller() {
-    Deadline deadline = Context.current().getDeadline();
+    return caller(Context.current());
+  }
+
+  private Caller caller(@Nullable Deadline deadline) {
     long nanos = longestWait.toNanos();
     if (deadline != null) {
       long remaining = Math.max(0, deadline.timeRemaining(TimeUnit.NANOSECONDS));

@@ -1,21 +1,36 @@
 package io.coterie.coordinator.api;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.group.GroupRecord;
+import io.coterie.coordinator.custody.group.MemberAdmissions;
 import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.core.v1.PartyBytes;
+import io.coterie.proto.custody.v1.ApplyForMembershipRequest;
+import io.coterie.proto.custody.v1.ApplyForMembershipResponse;
 import io.coterie.proto.custody.v1.CreateGroupRequest;
 import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
+import io.coterie.proto.custody.v1.IssuerShare;
+import io.coterie.proto.custody.v1.JoinGroupRequest;
+import io.coterie.proto.custody.v1.JoinGroupResponse;
 import io.coterie.proto.custody.v1.ListGroupsRequest;
 import io.coterie.proto.custody.v1.ListGroupsResponse;
+import io.coterie.proto.custody.v1.RegisterMemberRequest;
+import io.coterie.proto.custody.v1.RegisterMemberResponse;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.party.v1.JoinGroup;
+import io.coterie.proto.party.v1.RegisterMember;
 import io.grpc.BindableService;
+import io.grpc.Context;
 import io.grpc.ServerInterceptors;
 import io.grpc.ServerServiceDefinition;
+import io.grpc.stub.ServerCallStreamObserver;
 import io.grpc.stub.StreamObserver;
 import java.util.List;
 import java.util.Map;
@@ -25,10 +40,12 @@ public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableSe
   private static final int MAX_PAGE = 1000;
 
   private final GroupCreations groups;
+  private final MemberAdmissions admissions;
   private final IntentCheck intents;
 
-  public GroupApi(GroupCreations groups, IntentCheck intents) {
+  public GroupApi(GroupCreations groups, MemberAdmissions admissions, IntentCheck intents) {
     this.groups = groups;
+    this.admissions = admissions;
     this.intents = intents;
   }
 
@@ -83,5 +100,58 @@ public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableSe
             .setNextPageToken(page.next(Group::getName))
             .build());
     answer.onCompleted();
+  }
+
+  @Override
+  public void applyForMembership(
+      ApplyForMembershipRequest request, StreamObserver<ApplyForMembershipResponse> answer) {
+    Call call = Call.current();
+    VerifiedIntent.Ticket ticket = ticket(call, request.getTicket());
+    Map<Integer, ByteString> shares =
+        call.await(caller -> admissions.apply(ticket, request.getApplication(), caller));
+    ApplyForMembershipResponse.Builder response = ApplyForMembershipResponse.newBuilder();
+    shares.forEach(
+        (issuer, share) ->
+            response.addShares(IssuerShare.newBuilder().setIssuer(issuer).setShare(share)));
+    answer.onNext(response.build());
+    answer.onCompleted();
+  }
+
+  @Override
+  public void registerMember(
+      RegisterMemberRequest request, StreamObserver<RegisterMemberResponse> answer) {
+    Call call = Call.current();
+    VerifiedIntent.Ticket ticket = ticket(call, request.getTicket());
+    RegisterMember.Builder member =
+        RegisterMember.newBuilder().setAcceptance(request.getAcceptance());
+    for (IssuerShare share : request.getSharesList()) {
+      member.addShares(
+          PartyBytes.newBuilder().setParty(share.getIssuer()).setValue(share.getShare()));
+    }
+    List<Integer> issuers =
+        call.await(caller -> admissions.register(ticket, member.build(), caller));
+    answer.onNext(RegisterMemberResponse.newBuilder().addAllIssuers(issuers).build());
+    answer.onCompleted();
+  }
+
+  @Override
+  public StreamObserver<JoinGroupRequest> joinGroup(StreamObserver<JoinGroupResponse> answer) {
+    Call call = Call.current();
+    return new JoinCall(
+        (ServerCallStreamObserver<JoinGroupResponse>) answer,
+        (start, joiner) ->
+            admissions.join(
+                ticket(call, start.getTicket()),
+                JoinGroup.newBuilder()
+                    .setRunOrder(start.getRunOrder())
+                    .setRunSessionId(start.getSessionId())
+                    .addAllIssuers(start.getIssuersList())
+                    .build(),
+                call.caller(Context.current()),
+                joiner));
+  }
+
+  private VerifiedIntent.Ticket ticket(Call call, SignedIntent signed) {
+    return call.accept(intents, signed, VerifiedIntent.Ticket.class);
   }
 }

@@ -10,6 +10,7 @@ import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.group.GroupCreations;
+import io.coterie.coordinator.custody.group.MemberAdmissions;
 import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
@@ -73,8 +74,8 @@ class ApiConfiguration {
   }
 
   @Bean
-  GroupApi groupApi(GroupCreations groups, IntentCheck intents) {
-    return new GroupApi(groups, intents);
+  GroupApi groupApi(GroupCreations groups, MemberAdmissions admissions, IntentCheck intents) {
+    return new GroupApi(groups, admissions, intents);
   }
 
   @Bean

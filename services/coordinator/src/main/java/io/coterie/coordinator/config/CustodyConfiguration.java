@@ -5,6 +5,7 @@ import io.coterie.coordinator.custody.evidence.EvidenceArchive;
 import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.group.GroupMaker;
 import io.coterie.coordinator.custody.group.GroupOrders;
+import io.coterie.coordinator.custody.group.MemberAdmissions;
 import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
 import io.coterie.coordinator.custody.key.KeyDirectory;
@@ -231,18 +232,42 @@ class CustodyConfiguration {
   }
 
   @Bean
+  GroupOrders groupOrders(Sessions sessions, Requests.Services services) {
+    GroupOrders orders = new GroupOrders(services.metrics(), services.time(), services.random());
+    sessions.reportGroupsTo(orders);
+    return orders;
+  }
+
+  @Bean
+  MemberAdmissions memberAdmissions(
+      GroupCreations groups,
+      GroupOrders orders,
+      ChannelConnector link,
+      CoordinatorProperties properties,
+      Requests.Services services) {
+    CoordinatorProperties.KeygenTime time = properties.keygen();
+    return new MemberAdmissions(
+        groups.store(),
+        orders,
+        link,
+        new AdaptiveTimeout(time.min(), time.initial(), time.max()),
+        properties.limits().clockSkew(),
+        services.threads(),
+        services.time(),
+        services.clock());
+  }
+
+  @Bean
   GroupCreations groupCreations(
       DataSource durable,
       Worker worker,
-      Sessions sessions,
+      GroupOrders orders,
       MpcCore core,
       ChannelConnector link,
       CoordinatorProperties properties,
       Requests.Services services) {
     CoordinatorProperties.KeygenTime time = properties.keygen();
     CoordinatorProperties.Limits limits = properties.limits();
-    GroupOrders orders = new GroupOrders(services.metrics(), services.time(), services.random());
-    sessions.reportGroupsTo(orders);
     GroupMaker maker =
         new GroupMaker(
             orders,

@@ -306,9 +306,14 @@ public final class Sessions {
           listener.reported(inbound.sender(), message.getGroupReport());
         }
       }
+      case GROUP_ENVELOPE -> {
+        GroupListener listener = groups;
+        if (listener != null) {
+          listener.enveloped(inbound.sender(), message.getGroupEnvelope());
+        }
+      }
       case ORDER,
           GROUP_ORDER,
-          GROUP_ENVELOPE,
           CANCEL,
           CANCEL_QUESTION,
           CLAIM_MEMORY,

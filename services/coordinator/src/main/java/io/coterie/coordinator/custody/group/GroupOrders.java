@@ -11,6 +11,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.GroupOrder;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.PartyMessage;
+import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.trust.Member;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -34,6 +35,7 @@ public final class GroupOrders implements GroupListener {
   private static final int NONCE_BYTES = 32;
 
   private final Map<ByteString, Waiting> waiting = new ConcurrentHashMap<>();
+  private final Map<ByteString, Carrier> carriers = new ConcurrentHashMap<>();
   private final CoordinatorMetrics metrics;
   private final ReplicaTime time;
   private final SecureRandom random;
@@ -94,6 +96,31 @@ public final class GroupOrders implements GroupListener {
    */
   record Given(SessionId session, Map<Integer, GroupReport> reports) {}
 
+  /** Takes the envelopes of issuers for the member of a join. Does not block. */
+  @FunctionalInterface
+  interface Carrier {
+    /**
+     * Takes an envelope.
+     *
+     * @param party that the channel has proved as the sender
+     */
+    void take(Member party, ByteString envelope);
+  }
+
+  /**
+   * Hands over the envelopes of a session from now on.
+   *
+   * @return false if another one takes them
+   */
+  boolean carry(ByteString session, Carrier carrier) {
+    return carriers.putIfAbsent(session, carrier) == null;
+  }
+
+  /** Nobody takes the envelopes of a session any more. */
+  void leave(ByteString session, Carrier carrier) {
+    carriers.remove(session, carrier);
+  }
+
   /**
    * Gives an order and waits for the report of every party.
    *
@@ -144,6 +171,16 @@ public final class GroupOrders implements GroupListener {
     Waiting order = waiting.get(report.getSessionId());
     if (order == null || !order.take(party.partyId(), report)) {
       metrics.dropped("unexpected");
+    }
+  }
+
+  @Override
+  public void enveloped(Member party, SessionEnvelope envelope) {
+    Carrier carrier = carriers.get(envelope.getSessionId());
+    if (carrier == null) {
+      metrics.dropped("unexpected");
+    } else {
+      carrier.take(party, envelope.getEnvelope());
     }
   }
 }
