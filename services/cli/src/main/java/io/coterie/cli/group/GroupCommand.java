@@ -2,7 +2,10 @@ package io.coterie.cli.group;
 
 import static java.util.concurrent.TimeUnit.SECONDS;
 
+import com.google.protobuf.ByteString;
+import io.coterie.cli.group.MemberFolder.Fact;
 import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.profile.Profile;
 import io.coterie.cli.terminal.CliException;
@@ -10,8 +13,10 @@ import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
+import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CreateGroupRequest;
 import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
@@ -20,8 +25,12 @@ import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.ListGroupsRequest;
 import io.coterie.proto.custody.v1.ListGroupsResponse;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import io.coterie.trust.Member;
+import java.io.IOException;
 import java.io.PrintWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -208,6 +217,176 @@ public final class GroupCommand {
       row(output, named ? name : "?", "", "NOT ATTESTED", "", "");
       Printing.err(spec).println(output.failure(e));
       return false;
+    }
+  }
+
+  @Command(
+      name = "identity",
+      mixinStandardHelpOptions = true,
+      description =
+          "Print the key that tickets of a member are for; makes the member's folder if there is"
+              + " none.")
+  int identity(@Mixin MemberOptions member) {
+    try (MemberFolder folder = member.open()) {
+      out().println(HexFormat.of().formatHex(folder.get(Fact.IDENTITY).toByteArray()));
+      out().flush();
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "ticket",
+      mixinStandardHelpOptions = true,
+      description =
+          "Sign a ticket: the holder of the identity may become a member of an epoch of a group.")
+  int ticket(
+      @Mixin Profile profile,
+      @Mixin IntentOptions common,
+      @Mixin Approval approval,
+      @Parameters(paramLabel = "GROUP") String group,
+      @Option(
+              names = "--identity",
+              required = true,
+              paramLabel = "HEX",
+              description = "As 'coterie group identity' prints it at the member's.")
+          String identity,
+      @Option(names = "--epoch", defaultValue = "1", description = "Default ${DEFAULT-VALUE}.")
+          int epoch,
+      @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
+    TicketIntent intent =
+        TicketIntent.newBuilder()
+            .setRequestId(common.requestId())
+            .setGroup(Spelling.groupName(group))
+            .setEpoch(epoch)
+            .setIdentity(ByteString.copyFrom(Spelling.parseHex("--identity", identity)))
+            .setInstallation(profile.trust().roster().installation())
+            .setPurpose(common.purpose())
+            .setNotAfter(common.notAfter())
+            .build();
+    if (intent.getIdentity().size() != IntentVerifier.IDENTITY_BYTES) {
+      throw CliException.local("--identity does not have 32 bytes");
+    }
+    IntentSigner signer = profile.requesterKey();
+    approval.require(spec, profile.requester(), intent);
+    try {
+      Files.write(out, signer.sign(intent).toByteArray());
+    } catch (IOException e) {
+      throw CliException.local("cannot write " + out);
+    }
+    out().printf("request id %s%nticket     %s%n", intent.getRequestId(), out);
+    out().flush();
+    return 0;
+  }
+
+  @Command(
+      name = "join",
+      mixinStandardHelpOptions = true,
+      description =
+          "Become a member with a ticket. A command that was interrupted goes on where it was; a"
+              + " ticket pays for 8 runs.")
+  int join(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Mixin MemberOptions member,
+      @Parameters(paramLabel = "TICKET", description = "As 'coterie group ticket' writes it.")
+          Path ticket)
+      throws InterruptedException {
+    SignedIntent signed = IntentFile.read(ticket);
+    TicketIntent intent = MemberOptions.ticket(ticket, signed);
+    try (MemberFolder folder = member.open();
+        Profile.Connection connection = profile.connect()) {
+      if (!intent.getIdentity().equals(folder.get(Fact.IDENTITY))) {
+        throw CliException.local(ticket + " is for another identity than that of this folder");
+      }
+      Group answer =
+          stub(profile, connection)
+              .getGroup(
+                  GetGroupRequest.newBuilder()
+                      .setName(intent.getGroup() + "/epochs/" + intent.getEpoch())
+                      .build());
+      AttestedGroups.Believed group =
+          new AttestedGroups(profile.trust()).require(intent.getGroup(), intent.getEpoch(), answer);
+      new Joining(
+              folder, group, answer, signed, connection.channel(), profile.timeout())
+          .join();
+      if (!output.json(out(), answer)) {
+        Output.row(out(), "member of", group.trusted().group());
+        Output.row(out(), "epoch", Integer.toString(group.trusted().epoch()));
+        Output.row(out(), "point", HexFormat.of().formatHex(folder.get(Fact.POINT).toByteArray()));
+        out().flush();
+      }
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "approve",
+      mixinStandardHelpOptions = true,
+      description =
+          "Approve a signed intent as a member of a group, or reject it. The approval says that one of"
+              + " them does, and names nobody; nothing is sent.")
+  int approve(
+      @Mixin Profile profile,
+      @Mixin MemberOptions member,
+      @Mixin Approval approval,
+      @Parameters(paramLabel = "INTENT", description = "As 'coterie intent sign' writes it.")
+          Path intent,
+      @Option(names = "--reject", description = "Say that it must not be done.") boolean reject,
+      @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
+    VerifiedIntent.Signing signing =
+        IntentFile.verified(profile.trust(), intent, IntentFile.read(intent));
+    try (MemberFolder folder = member.open()) {
+      Printing.err(spec).println(reject ? "to be rejected:" : "to be approved:");
+      approval.require(spec, signing, ByteString.EMPTY);
+      ByteString made =
+          Approvals.approve(folder, profile.trust(), Approvals.request(signing, reject));
+      Files.write(out, made.toByteArray());
+    } catch (IOException e) {
+      throw CliException.local("cannot write " + out);
+    }
+    Output.row(out(), "approval", out.toString());
+    out().flush();
+    return 0;
+  }
+
+  @Command(
+      name = "count",
+      mixinStandardHelpOptions = true,
+      description =
+          "Count the members of a group that approve a signed intent; exit code 1 if an approval does"
+              + " not hold, or they are fewer than needed.")
+  int count(
+      @Mixin Profile profile,
+      @Parameters(index = "0", paramLabel = "GROUP") String group,
+      @Parameters(index = "1", paramLabel = "INTENT") Path intent,
+      @Parameters(index = "2..*", arity = "1..*", paramLabel = "APPROVAL") List<Path> approvals,
+      @Option(names = "--needed", required = true, description = "As many have to approve.")
+          int needed,
+      @Option(names = "--rejections", description = "Count those that reject it.")
+          boolean rejections,
+      @Option(names = "--epoch", defaultValue = "1", description = "Default ${DEFAULT-VALUE}.")
+          int epoch) {
+    VerifiedIntent.Signing signing =
+        IntentFile.verified(profile.trust(), intent, IntentFile.read(intent));
+    List<ByteString> read = approvals.stream().map(MemberOptions::approval).toList();
+    String name = Spelling.groupName(group);
+    try (Profile.Connection connection = profile.connect()) {
+      Group answer =
+          stub(profile, connection)
+              .getGroup(GetGroupRequest.newBuilder().setName(name + "/epochs/" + epoch).build());
+      AttestedGroups.Believed believed =
+          new AttestedGroups(profile.trust()).require(name, epoch, answer);
+      int counted =
+          Approvals.count(
+              NativeMpcCore.load(),
+              believed,
+              answer,
+              Approvals.request(signing, rejections),
+              read,
+              needed);
+      Output.row(out(), rejections ? "rejections" : "approvals", Integer.toString(counted));
+      out().flush();
+      return 0;
     }
   }
 

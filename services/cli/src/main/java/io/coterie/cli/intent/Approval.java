@@ -13,6 +13,7 @@ import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.io.PrintWriter;
 import java.util.Locale;
 import java.util.Set;
@@ -105,6 +106,11 @@ public final class Approval {
 
   /** Shows an intent to make an epoch of a group and asks for consent. */
   public void require(@Nullable CommandSpec spec, String requester, GroupIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  }
+
+  /** Shows an intent that lets somebody be a member and asks for consent. */
+  public void require(@Nullable CommandSpec spec, String requester, TicketIntent intent) {
     require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 

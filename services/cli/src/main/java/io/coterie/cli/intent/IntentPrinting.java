@@ -19,6 +19,7 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import java.io.PrintWriter;
 import java.time.Instant;
 import java.util.HexFormat;
@@ -125,13 +126,30 @@ final class IntentPrinting {
     digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
   }
 
-  static void show(PrintWriter out, String heading, GroupIntent intent) {
+  static void show(PrintWriter out, String heading, TicketIntent intent) {
+    group(out, heading, intent.getGroup(), intent.getInstallation());
+    terms(out, intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "that the holder of this key be a member of the group");
+    Output.row(out, "", "identity: " + hex(intent.getIdentity()));
+    Output.row(out, "", "epoch: " + Integer.toUnsignedString(intent.getEpoch()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  private static void group(PrintWriter out, String heading, String group, String installation) {
     out.println(heading);
-    Output.row(out, "group", intent.getGroup());
-    Output.row(out, "in", escaped(intent.getInstallation()));
-    Output.row(out, "purpose", escaped(intent.getPurpose()));
-    Output.row(
-        out, "good until", Instant.ofEpochSecond(intent.getNotAfter().getSeconds()).toString());
+    Output.row(out, "group", group);
+    Output.row(out, "in", escaped(installation));
+  }
+
+  private static void terms(PrintWriter out, String purpose, Timestamp notAfter) {
+    Output.row(out, "purpose", escaped(purpose));
+    Output.row(out, "good until", Instant.ofEpochSecond(notAfter.getSeconds()).toString());
+  }
+
+  static void show(PrintWriter out, String heading, GroupIntent intent) {
+    group(out, heading, intent.getGroup(), intent.getInstallation());
+    terms(out, intent.getPurpose(), intent.getNotAfter());
     Output.row(out, "asks for", "a new epoch of this group of approvers");
     Output.row(out, "", "epoch: " + Integer.toUnsignedString(intent.getEpoch()));
     Output.row(
@@ -155,8 +173,7 @@ final class IntentPrinting {
 
   private static void terms(PrintWriter out, Scheme scheme, String purpose, Timestamp notAfter) {
     Output.row(out, "scheme", Spelling.scheme(scheme));
-    Output.row(out, "purpose", escaped(purpose));
-    Output.row(out, "good until", Instant.ofEpochSecond(notAfter.getSeconds()).toString());
+    terms(out, purpose, notAfter);
   }
 
   private static String holders(int threshold, List<String> parties) {

@@ -1,0 +1,211 @@
+package io.coterie.acceptance;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.coterie.acceptance.SharedCluster.Running;
+import io.coterie.acceptance.cluster.Cluster;
+import io.coterie.cli.Coterie;
+import java.io.PrintWriter;
+import java.io.StringWriter;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+import picocli.CommandLine;
+
+/** Members join a group from the command line, over the real channel. */
+@ExtendWith(SharedCluster.class)
+class GroupJoinTest {
+  @TempDir Path folder;
+  private Path passphrase;
+
+  @BeforeEach
+  void passphrase() throws Exception {
+    passphrase = Files.writeString(folder.resolve("passphrase"), "a passphrase of a member\n");
+  }
+
+  private record Ended(int exitCode, String out, String err) {
+    /** The value of a row that the command prints. */
+    String value(String row) {
+      return out.lines()
+          .filter(line -> line.startsWith(row + " "))
+          .map(line -> line.substring(row.length()).strip())
+          .findFirst()
+          .orElseThrow(() -> new AssertionError("no " + row + " in " + out));
+    }
+  }
+
+  private static Ended coterie(String... args) {
+    CommandLine line = Coterie.commandLine();
+    StringWriter out = new StringWriter();
+    StringWriter err = new StringWriter();
+    line.setOut(new PrintWriter(out, true));
+    line.setErr(new PrintWriter(err, true));
+    return new Ended(line.execute(args), out.toString(), err.toString());
+  }
+
+  private static Ended succeeds(String... args) {
+    Ended ended = coterie(args);
+    assertThat(ended.exitCode()).as(ended.out() + ended.err()).isZero();
+    return ended;
+  }
+
+  private static String[] at(Running shared, String... args) {
+    List<String> all = new ArrayList<>(List.of(args));
+    all.add("--profile");
+    all.add(shared.cluster().writeProfile(Cluster.WALLET).toString());
+    return all.toArray(String[]::new);
+  }
+
+  private String[] member(String name, String... args) {
+    List<String> all = new ArrayList<>(List.of(args));
+    all.addAll(List.of("--member", folder.resolve(name).toString()));
+    all.addAll(List.of("--passphrase-file", passphrase.toString()));
+    return all.toArray(String[]::new);
+  }
+
+  private Path ticket(Running shared, String group, String name) {
+    String identity = succeeds(member(name, "group", "identity")).out().strip();
+    Path ticket = folder.resolve(name + "-" + System.nanoTime() + ".ticket");
+    succeeds(
+        at(
+            shared,
+            "group",
+            "ticket",
+            group,
+            "--identity",
+            identity,
+            "--yes",
+            "--purpose",
+            "a test",
+            "--out",
+            ticket.toString()));
+    return ticket;
+  }
+
+  private String[] join(Running shared, String name, Path ticket) {
+    return at(shared, member(name, "group", "join", ticket.toString()));
+  }
+
+  @Test
+  void members_join_once_with_their_own_tickets(Running shared) throws Exception {
+    String parties = String.join(",", shared.cluster().partyNames());
+    succeeds(
+        at(
+            shared,
+            "group",
+            "create",
+            "joined",
+            "--issuers",
+            parties,
+            "--issuer-threshold",
+            "2",
+            "--openers",
+            parties,
+            "--opener-threshold",
+            "2",
+            "--yes",
+            "--purpose",
+            "a test"));
+    Path ticket = ticket(shared, "joined", "one");
+    Ended joined = succeeds(join(shared, "one", ticket));
+    assertThat(joined.value("member of")).isEqualTo("groups/joined");
+    assertThat(succeeds(join(shared, "one", ticket)).value("point"))
+        .as("again, without another run")
+        .isEqualTo(joined.value("point"));
+    String stored = Files.readString(folder.resolve("one").resolve("member.properties"));
+    assertThat(stored).contains("runs=1", "membership-sealed=");
+
+    assertThat(succeeds(join(shared, "two", ticket(shared, "joined", "two"))).value("point"))
+        .isNotEqualTo(joined.value("point"));
+
+    // The ticket of somebody else, and a second ticket of one identity in a folder of its own.
+    Ended foreign = coterie(join(shared, "three", ticket));
+    assertThat(foreign.exitCode()).isEqualTo(5);
+    assertThat(foreign.err()).contains("another identity");
+    Path second = ticket(shared, "joined", "one");
+    assertThat(coterie(join(shared, "one", second)).err()).contains("another ticket");
+    Path copy = Files.createDirectory(folder.resolve("copy"));
+    Files.copy(folder.resolve("one").resolve("data-key"), copy.resolve("data-key"));
+    Files.writeString(
+        copy.resolve("member.properties"),
+        stored
+            .lines()
+            .filter(line -> line.startsWith("identity"))
+            .reduce("", (text, line) -> text + line + "\n"));
+    Ended twice = coterie(join(shared, "copy", second));
+    assertThat(twice.exitCode()).isEqualTo(3);
+    assertThat(twice.err()).contains("TICKET_BOUND");
+
+    approvalsOfTwoCount(shared);
+
+    // Nobody opens the folder without its passphrase.
+    passphrase = Files.writeString(folder.resolve("other"), "another passphrase\n");
+    Ended locked = coterie(member("one", "group", "identity"));
+    assertThat(locked.exitCode()).isEqualTo(5);
+    assertThat(locked.err()).contains("wrong passphrase");
+  }
+
+  /** Two members approve an intent; the same one twice, or another intent, does not count. */
+  private void approvalsOfTwoCount(Running shared) {
+    Path intent = intent(shared, "a withdrawal");
+    String one = approval(shared, "one", intent);
+    String two = approval(shared, "two", intent);
+    assertThat(succeeds(count(shared, intent, "2", one, two)).value("approvals")).isEqualTo("2");
+    Ended twice = coterie(count(shared, intent, "2", one, approval(shared, "one", intent)));
+    assertThat(twice.exitCode()).isEqualTo(1);
+    assertThat(twice.err()).contains("approval 2");
+    assertThat(coterie(count(shared, intent, "3", one, two)).exitCode()).isEqualTo(1);
+    Ended other = coterie(count(shared, intent(shared, "another"), "1", one));
+    assertThat(other.exitCode()).isEqualTo(1);
+    assertThat(other.err()).contains("approval 1");
+    String rejection = approval(shared, "two", intent, "--reject");
+    assertThat(coterie(count(shared, intent, "1", rejection)).exitCode()).isEqualTo(1);
+    assertThat(
+            succeeds(at(shared, "group", "count", "joined", intent.toString(), rejection,
+                    "--needed", "1", "--rejections"))
+                .value("rejections"))
+        .isEqualTo("1");
+    // A folder that has not joined has nothing to approve with.
+    succeeds(member("none", "group", "identity"));
+    Ended none = coterie(approving(shared, "none", intent, folder.resolve("no-approval")));
+    assertThat(none.exitCode()).isEqualTo(5);
+    assertThat(none.err()).contains("join first");
+  }
+
+  private Path intent(Running shared, String message) {
+    Path intent = folder.resolve(message.replace(' ', '-') + ".intent");
+    succeeds(
+        at(shared, "intent", "sign", SharedCluster.KEY, "-m", message, "--fingerprint",
+            "00".repeat(16), "--yes", "--out", intent.toString()));
+    return intent;
+  }
+
+  private String approval(Running shared, String name, Path intent, String... more) {
+    Path approval = folder.resolve(name + "-" + System.nanoTime() + ".approval");
+    succeeds(approving(shared, name, intent, approval, more));
+    assertThat(approval).hasSize(416);
+    return approval.toString();
+  }
+
+  private String[] approving(
+      Running shared, String name, Path intent, Path approval, String... more) {
+    List<String> all =
+        new ArrayList<>(
+            List.of("group", "approve", intent.toString(), "--yes", "--out", approval.toString()));
+    all.addAll(List.of(more));
+    return at(shared, member(name, all.toArray(String[]::new)));
+  }
+
+  private static String[] count(
+      Running shared, Path intent, String needed, String... approvals) {
+    List<String> all = new ArrayList<>(List.of("group", "count", "joined", intent.toString()));
+    all.addAll(List.of(approvals));
+    all.addAll(List.of("--needed", needed));
+    return at(shared, all.toArray(String[]::new));
+  }
+}

@@ -1,0 +1,359 @@
+package io.coterie.cli.group;
+
+import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.cli.group.MemberFolder.Fact;
+import io.coterie.cli.terminal.CliException;
+import io.coterie.cli.terminal.ExitCode;
+import io.coterie.mpc.MpcException;
+import io.coterie.mpc.MpcSession;
+import io.coterie.platform.attestation.GroupMembers;
+import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.proto.core.v1.AcceptAnswers;
+import io.coterie.proto.core.v1.Apply;
+import io.coterie.proto.core.v1.Group;
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.GroupTerms;
+import io.coterie.proto.core.v1.OrderRun;
+import io.coterie.proto.core.v1.Outgoing;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.PartyBytes;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.custody.v1.ApplyForMembershipRequest;
+import io.coterie.proto.custody.v1.GroupServiceGrpc;
+import io.coterie.proto.custody.v1.IssuerShare;
+import io.coterie.proto.custody.v1.JoinGroupRequest;
+import io.coterie.proto.custody.v1.JoinGroupResponse;
+import io.coterie.proto.custody.v1.JoinStart;
+import io.coterie.proto.custody.v1.MemberEnvelope;
+import io.coterie.proto.custody.v1.RegisterMemberRequest;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Member;
+import io.grpc.stub.StreamObserver;
+import java.security.SecureRandom;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Comparator;
+import java.util.List;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.TimeUnit;
+
+/**
+ * The way of a member from its ticket to its key, in steps that are stored in its folder before
+ * anything of them is sent; a command that was interrupted goes on where it was. Steps are cited as
+ * [R1] (docs/protocols/wbb.md).
+ */
+final class Joining {
+  /** Runs of the join that a ticket pays for. */
+  static final int MAX_RUNS = 8;
+
+  private static final SecureRandom RANDOM = new SecureRandom();
+
+  private final MemberFolder folder;
+  private final GroupMembers members;
+  private final ByteString answer;
+  private final String name;
+  private final int epoch;
+  private final Group group;
+  private final SignedIntent ticket;
+  private final io.grpc.Channel channel;
+  private final Duration patience;
+
+  /**
+   * @param believed group whose parties have signed it
+   * @param answer about it
+   * @param ticket for the folder's identity and this group
+   */
+  Joining(
+      MemberFolder folder,
+      AttestedGroups.Believed believed,
+      io.coterie.proto.custody.v1.Group answer,
+      SignedIntent ticket,
+      io.grpc.Channel channel,
+      Duration patience) {
+    this.folder = folder;
+    this.members = believed.trusted().members();
+    this.name = believed.trusted().group();
+    this.epoch = believed.trusted().epoch();
+    this.answer = answer.toByteString();
+    this.group =
+        Group.newBuilder().setParties(members.parties()).setAttested(answer.getAttested()).build();
+    this.ticket = ticket;
+    this.channel = channel;
+    this.patience = patience;
+  }
+
+  /**
+   * Goes on until the folder has the member's key.
+   *
+   * @throws CliException if a step fails; most may be repeated
+   */
+  void join() throws InterruptedException {
+    if (folder.has(Fact.TICKET) && !folder.get(Fact.TICKET).equals(ticket.toByteString())) {
+      throw CliException.local("the member folder is for another ticket: use a folder for each");
+    }
+    try {
+      if (!folder.has(Fact.APPLICANT_SEALED)) {
+        apply();
+      }
+      if (!folder.has(Fact.CANDIDATE_SEALED)) {
+        accept();
+      }
+      if (!folder.has(Fact.MEMBERSHIP_SEALED)) {
+        run(register());
+      }
+    } catch (MpcException e) {
+      throw folder.broken(e);
+    }
+  }
+
+  /** [R1]. */
+  private void apply() {
+    Apply.Builder apply =
+        Apply.newBuilder().setGroup(group).setTicket(IntentVerifier.digest(ticket.getPayload()));
+    var applied = call(GroupCall.newBuilder().setApply(apply), "the application").getApplied();
+    folder
+        .set(Fact.TICKET, ticket.toByteString())
+        .set(Fact.APPLICANT_SEALED, applied.getSealedApplicant())
+        .set(Fact.APPLICATION, applied.getApplication())
+        .save();
+  }
+
+  /** [U3], [R3] with the answers of the issuers. */
+  private void accept() {
+    var answers =
+        stub()
+            .applyForMembership(
+                ApplyForMembershipRequest.newBuilder()
+                    .setTicket(ticket)
+                    .setApplication(folder.get(Fact.APPLICATION))
+                    .build());
+    AcceptAnswers.Builder accept =
+        AcceptAnswers.newBuilder()
+            .setGroup(group)
+            .setSealedApplicant(folder.get(Fact.APPLICANT_SEALED));
+    RegisterMemberRequest.Builder registration =
+        RegisterMemberRequest.newBuilder().setTicket(ticket).addAllShares(answers.getSharesList());
+    for (IssuerShare share : answers.getSharesList()) {
+      accept.addShares(
+          PartyBytes.newBuilder().setParty(share.getIssuer()).setValue(share.getShare()));
+    }
+    var accepted =
+        call(GroupCall.newBuilder().setAcceptAnswers(accept), "the answer of the issuers")
+            .getAnswersAccepted();
+    folder
+        .set(Fact.CANDIDATE_SEALED, accepted.getSealedCandidate())
+        .set(Fact.ACCEPTANCE, accepted.getAcceptance())
+        .set(Fact.POINT, accepted.getPoint())
+        .set(
+            Fact.REGISTRATION,
+            registration.setAcceptance(accepted.getAcceptance()).build().toByteString())
+        .save();
+  }
+
+  /** [U4] the issuers that have the member's record, by the coordinator's word. */
+  private List<Member> register() {
+    RegisterMemberRequest request;
+    try {
+      request = RegisterMemberRequest.parseFrom(folder.get(Fact.REGISTRATION));
+    } catch (InvalidProtocolBufferException e) {
+      throw CliException.local("the registration in the member folder does not decode");
+    }
+    List<Integer> ids = stub().registerMember(request).getIssuersList();
+    List<Member> registered =
+        new ArrayList<>(members.issuers().stream().filter(m -> ids.contains(m.partyId())).toList());
+    if (registered.size() < members.issuerThreshold()) {
+      throw AttestedGroups.refused(name, "has too few issuers with the member's record");
+    }
+    // Others than in the run before, one of which may have been at fault.
+    Collections.rotate(registered, folder.runs());
+    List<Member> chosen = new ArrayList<>(registered.subList(0, members.issuerThreshold()));
+    chosen.sort(Comparator.comparingInt(Member::partyId));
+    return chosen;
+  }
+
+  /** [R6], [T] one run of the join, which is counted before it is ordered. */
+  private void run(List<Member> issuers) throws InterruptedException {
+    int number = folder.runs() + 1;
+    if (number > MAX_RUNS) {
+      throw new CliException(
+          ExitCode.REFUSED,
+          "the ticket has paid for "
+              + MAX_RUNS
+              + " runs of the join, and none went well: ask for a ticket of the next epoch");
+    }
+    byte[] id = new byte[32];
+    RANDOM.nextBytes(id);
+    ByteString session = ByteString.copyFrom(id);
+    OrderRun.Builder order =
+        OrderRun.newBuilder()
+            .setGroup(group)
+            .setSealedCandidate(folder.get(Fact.CANDIDATE_SEALED))
+            .setNumber(number)
+            .setSessionId(session);
+    var ordered = call(GroupCall.newBuilder().setOrderRun(order), "the run").getRunOrdered();
+    folder.set(Fact.CANDIDATE_SEALED, ordered.getSealedCandidate()).setRuns(number).save();
+    try (MpcSession core =
+        folder.vault().start(session(session, issuers), folder.sealedIdentity(), new byte[0])) {
+      ByteString key =
+          new Stream(channel, patience)
+              .run(
+                  JoinStart.newBuilder()
+                      .setTicket(ticket)
+                      .setRunOrder(ordered.getOrder())
+                      .setSessionId(session)
+                      .addAllIssuers(issuers.stream().map(Member::partyId).toList())
+                      .build(),
+                  core);
+      folder.set(Fact.GROUP, answer).set(Fact.MEMBERSHIP_SEALED, key).save();
+    }
+  }
+
+  private SessionConfig session(ByteString id, List<Member> issuers) {
+    int self = members.memberNumber();
+    List<Party> parties = new ArrayList<>(issuers.stream().map(GroupMembers::party).toList());
+    parties.add(Party.newBuilder().setId(self).setEvidenceKey(folder.get(Fact.IDENTITY)).build());
+    parties.sort(Comparator.comparingInt(Party::getId));
+    return SessionConfig.newBuilder()
+        .setProtocol(ProtocolId.PROTOCOL_ID_ISSUING_JOIN)
+        .setSessionId(id)
+        .setSelf(self)
+        .addAllParties(parties)
+        .setThreshold(members.issuerThreshold())
+        .setKeyId(name)
+        .setEpoch(epoch)
+        .setGroup(
+            GroupTerms.newBuilder().setParties(group.getParties()).setAttested(group.getAttested()))
+        .build();
+  }
+
+  /** The core's reply, or its refusal with the party whose bytes do not hold. */
+  private GroupReply call(GroupCall.Builder call, String what) {
+    GroupReply reply = folder.vault().call(call.build(), folder.sealedIdentity());
+    if (reply.hasGroupRefused()) {
+      throw AttestedGroups.refused(
+          name,
+          "is shown with bytes that do not hold, in "
+              + what
+              + ": "
+              + reply.getGroupRefused().getDetail());
+    }
+    return reply;
+  }
+
+  private GroupServiceGrpc.GroupServiceBlockingStub stub() {
+    return GroupServiceGrpc.newBlockingStub(channel)
+        .withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS);
+  }
+
+  /** The stream of one run: the member's session talks to its issuers. */
+  private static final class Stream implements StreamObserver<JoinGroupResponse> {
+    /** A response, or the end of the stream: a failure or nothing. */
+    private sealed interface Arrived {
+      record Response(JoinGroupResponse response) implements Arrived {}
+
+      record Failure(Throwable cause) implements Arrived {}
+
+      record End() implements Arrived {}
+    }
+
+    private final BlockingQueue<Arrived> arrived = new LinkedBlockingQueue<>();
+    private final StreamObserver<JoinGroupRequest> requests;
+    private final Duration patience;
+
+    Stream(io.grpc.Channel channel, Duration patience) {
+      this.patience = patience;
+      this.requests =
+          GroupServiceGrpc.newStub(channel)
+              .withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS)
+              .joinGroup(this);
+    }
+
+    @Override
+    public void onNext(JoinGroupResponse response) {
+      arrived.add(new Arrived.Response(response));
+    }
+
+    @Override
+    public void onError(Throwable cause) {
+      arrived.add(new Arrived.Failure(cause));
+    }
+
+    @Override
+    public void onCompleted() {
+      arrived.add(new Arrived.End());
+    }
+
+    /** The member's key. */
+    ByteString run(JoinStart start, MpcSession core) throws InterruptedException {
+      requests.onNext(JoinGroupRequest.newBuilder().setStart(start).build());
+      Step step = core.firstStep();
+      while (true) {
+        send(step);
+        switch (step.getProgressCase()) {
+          case DONE -> {
+            requests.onCompleted();
+            return step.getDone().getSealedShare();
+          }
+          case ABORT -> {
+            requests.onCompleted();
+            throw new CliException(
+                ExitCode.REFUSED,
+                "the run of the join has ended: "
+                    + step.getAbort().getCause().name()
+                    + ", culprits "
+                    + step.getAbort().getCulpritsList()
+                    + ", suspects "
+                    + step.getAbort().getSuspectsList()
+                    + ". Join again: another run may have other issuers.");
+          }
+          case WAITING, DROPPED, PROGRESS_NOT_SET -> step = next(core);
+        }
+      }
+    }
+
+    private Step next(MpcSession core) throws InterruptedException {
+      while (true) {
+        switch (arrived.poll(patience.toSeconds(), TimeUnit.SECONDS)) {
+          case Arrived.Response(JoinGroupResponse response) when response.hasEnvelope() -> {
+            MemberEnvelope envelope = response.getEnvelope();
+            // The coordinator says whose it is; the core looks at the signature.
+            return core.handle(envelope.getIssuer(), envelope.getEnvelope().toByteArray());
+          }
+          case Arrived.Response _ -> {
+            // The end, by the coordinator's word. It says nothing that the session does not.
+          }
+          case Arrived.Failure(Throwable cause) -> throw CliException.of(cause);
+          case Arrived.End _ ->
+              throw new CliException(
+                  ExitCode.UNAVAILABLE, "the coordinator has ended the run: join again");
+          case null ->
+              throw new CliException(
+                  ExitCode.UNAVAILABLE, "the issuers did not answer in time: join again");
+        }
+      }
+    }
+
+    private void send(Step step) {
+      for (Outgoing outgoing : step.getOutgoingList()) {
+        try {
+          requests.onNext(
+              JoinGroupRequest.newBuilder()
+                  .setEnvelope(
+                      MemberEnvelope.newBuilder()
+                          .setIssuer(outgoing.getRecipient())
+                          .setEnvelope(outgoing.getEnvelope()))
+                  .build());
+        } catch (IllegalStateException e) {
+          // The stream is over; its end is in the queue.
+          return;
+        }
+      }
+    }
+  }
+}
