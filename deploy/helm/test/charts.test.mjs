@@ -386,26 +386,30 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
         "ConfigMap",
       ).data["config.yaml"],
     ).coterie.signer.requesters[0];
-  const rights = ["may-create-keys", "may-refresh-keys", "may-reshare-keys", "may-create-groups"];
+  const rights = ["may-create-keys", "may-refresh-keys", "may-reshare-keys", "may-create-groups", "may-open-approvals"];
   assert.deepEqual(
     rights.map((right) => rule({})[right]),
-    [false, false, false, false],
+    [false, false, false, false, false],
   );
   assert.deepEqual(
     rights.map((right) => rule({ mayCreateKeys: true })[right]),
-    [true, false, false, false],
+    [true, false, false, false, false],
   );
   assert.deepEqual(
     rights.map((right) => rule({ mayRefreshKeys: true })[right]),
-    [false, true, false, false],
+    [false, true, false, false, false],
   );
   assert.deepEqual(
     rights.map((right) => rule({ mayReshareKeys: true })[right]),
-    [false, false, true, false],
+    [false, false, true, false, false],
   );
   assert.deepEqual(
     rights.map((right) => rule({ mayCreateGroups: true })[right]),
-    [false, false, false, true],
+    [false, false, false, true, false],
+  );
+  assert.deepEqual(
+    rights.map((right) => rule({ mayOpenApprovals: true })[right]),
+    [false, false, false, false, true],
   );
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
   assert.equal(rule({})["public-key-file"], "/etc/coterie/config/requester-treasury.pem");

@@ -166,10 +166,27 @@ class GroupJoinTest {
     String rejection = approval(shared, "two", intent, "--reject");
     assertThat(coterie(count(shared, intent, "1", rejection)).exitCode()).isEqualTo(1);
     assertThat(
-            succeeds(at(shared, "group", "count", "joined", intent.toString(), rejection,
-                    "--needed", "1", "--rejections"))
+            succeeds(
+                    at(
+                        shared,
+                        "group",
+                        "count",
+                        "joined",
+                        intent.toString(),
+                        rejection,
+                        "--needed",
+                        "1",
+                        "--rejections"))
                 .value("rejections"))
         .isEqualTo("1");
+    // The auditor names the member of each, and nobody by an approval of another request.
+    String identity = succeeds(member("two", "group", "identity")).out().strip();
+    assertThat(succeeds(opening(shared, intent, two)).value("identity")).isEqualTo(identity);
+    assertThat(succeeds(opening(shared, intent, rejection, "--rejection")).value("identity"))
+        .isEqualTo(identity);
+    Ended unopened = coterie(opening(shared, intent(shared, "a third"), one));
+    assertThat(unopened.exitCode()).isEqualTo(3);
+    assertThat(unopened.err()).contains("APPROVAL_INVALID");
     // A folder that has not joined has nothing to approve with.
     succeeds(member("none", "group", "identity"));
     Ended none = coterie(approving(shared, "none", intent, folder.resolve("no-approval")));
@@ -180,8 +197,18 @@ class GroupJoinTest {
   private Path intent(Running shared, String message) {
     Path intent = folder.resolve(message.replace(' ', '-') + ".intent");
     succeeds(
-        at(shared, "intent", "sign", SharedCluster.KEY, "-m", message, "--fingerprint",
-            "00".repeat(16), "--yes", "--out", intent.toString()));
+        at(
+            shared,
+            "intent",
+            "sign",
+            SharedCluster.KEY,
+            "-m",
+            message,
+            "--fingerprint",
+            "00".repeat(16),
+            "--yes",
+            "--out",
+            intent.toString()));
     return intent;
   }
 
@@ -201,11 +228,17 @@ class GroupJoinTest {
     return at(shared, member(name, all.toArray(String[]::new)));
   }
 
-  private static String[] count(
-      Running shared, Path intent, String needed, String... approvals) {
+  private static String[] count(Running shared, Path intent, String needed, String... approvals) {
     List<String> all = new ArrayList<>(List.of("group", "count", "joined", intent.toString()));
     all.addAll(List.of(approvals));
     all.addAll(List.of("--needed", needed));
+    return at(shared, all.toArray(String[]::new));
+  }
+
+  private static String[] opening(Running shared, Path intent, String approval, String... more) {
+    List<String> all =
+        new ArrayList<>(List.of("group", "open", "joined", intent.toString(), approval, "--yes"));
+    all.addAll(List.of(more));
     return at(shared, all.toArray(String[]::new));
   }
 }

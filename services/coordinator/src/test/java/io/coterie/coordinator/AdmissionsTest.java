@@ -15,20 +15,28 @@ import io.coterie.platform.intent.RequestId;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.custody.v1.ApplyForMembershipRequest;
 import io.coterie.proto.custody.v1.Group;
+import io.coterie.proto.custody.v1.GroupMember;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.IssuerShare;
 import io.coterie.proto.custody.v1.JoinGroupRequest;
 import io.coterie.proto.custody.v1.JoinGroupResponse;
 import io.coterie.proto.custody.v1.JoinStart;
+import io.coterie.proto.custody.v1.ListMembersRequest;
+import io.coterie.proto.custody.v1.ListMembersResponse;
 import io.coterie.proto.custody.v1.MemberEnvelope;
+import io.coterie.proto.custody.v1.OpenApprovalRequest;
+import io.coterie.proto.custody.v1.OpenerShare;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RegisterMemberRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.TicketIntent;
+import io.coterie.proto.party.v1.ApprovalOpened;
 import io.coterie.proto.party.v1.GroupOrder;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.GroupStepRefused;
 import io.coterie.proto.party.v1.MemberJoined;
 import io.coterie.proto.party.v1.MemberRegistered;
+import io.coterie.proto.party.v1.MembersListed;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.SessionEnvelope;
@@ -364,6 +372,80 @@ class AdmissionsTest {
                 .setIssuer(issuer)
                 .setEnvelope(ByteString.copyFromUtf8(text)))
         .build();
+  }
+
+  private static OpeningIntent.Builder opening() {
+    return OpeningIntent.newBuilder()
+        .setRequestId(RequestId.next())
+        .setGroup("groups/approvers")
+        .setEpoch(1)
+        .setRequest(ByteString.copyFrom(new byte[32]))
+        .setApproval(ByteString.copyFrom(new byte[416]))
+        .setRecipient(ByteString.copyFrom(new byte[32]))
+        .setNotAfter(Timestamp.newBuilder().setSeconds(Instant.now().getEpochSecond() + 300));
+  }
+
+  @Test
+  void an_approval_is_opened_by_the_openers_alone() {
+    OpenApprovalRequest request =
+        OpenApprovalRequest.newBuilder()
+            .setSignedIntent(installation.wallet.sign(opening().build()))
+            .build();
+    parties(
+        (self, _) ->
+            Optional.of(
+                GroupReport.newBuilder()
+                    .setApprovalOpened(
+                        ApprovalOpened.newBuilder()
+                            .setSealedShare(ByteString.copyFromUtf8(self.name())))));
+    assertThat(groups().openApproval(request).getSharesList())
+        .containsExactly(
+            OpenerShare.newBuilder()
+                .setOpener(1)
+                .setSealedShare(ByteString.copyFromUtf8("p1"))
+                .build());
+    assertThat(ORDERS).hasSize(1).allMatch(GroupOrder::hasOpenApproval);
+    parties((_, _) -> refuses(RefusalReason.REFUSAL_REASON_APPROVAL_INVALID));
+    fails(ErrorReason.APPROVAL_INVALID, () -> groups().openApproval(request));
+  }
+
+  private static GroupMember entry(int ticket) {
+    return GroupMember.newBuilder().setTicket(session(ticket)).build();
+  }
+
+  /** Two registries of three have every member, in pages that skip nobody. */
+  @Test
+  void registries_are_put_together() {
+    ListMembersRequest request =
+        ListMembersRequest.newBuilder()
+            .setSignedIntent(installation.wallet.sign(opening().build()))
+            .setAfter(session(1))
+            .build();
+    Map<Integer, MembersListed> registries =
+        Map.of(
+            1,
+            MembersListed.newBuilder()
+                .addMembers(entry(2))
+                .addMembers(entry(4))
+                .setMore(true)
+                .build(),
+            2,
+            MembersListed.newBuilder().addMembers(entry(3)).addMembers(entry(5)).build());
+    parties(
+        (self, _) ->
+            Optional.ofNullable(registries.get(self.partyId()))
+                .map(page -> GroupReport.newBuilder().setMembersListed(page)));
+    ListMembersResponse page = groups().listMembers(request);
+    assertThat(page.getMembersList()).containsExactly(entry(2), entry(3), entry(4));
+    assertThat(page.getNext()).isEqualTo(session(4));
+    assertThat(ORDERS).allMatch(o -> o.getListMembers().getAfter().equals(session(1)));
+    parties(
+        (self, _) ->
+            self.partyId() == 1
+                ? Optional.of(
+                    GroupReport.newBuilder().setMembersListed(MembersListed.getDefaultInstance()))
+                : Optional.empty());
+    fails(ErrorReason.PARTY_UNRESPONSIVE, () -> groups().listMembers(request));
   }
 
   @Test

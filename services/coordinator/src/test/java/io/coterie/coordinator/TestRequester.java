@@ -11,6 +11,7 @@ import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -74,6 +75,11 @@ final class TestRequester {
   }
 
   SignedIntent sign(GroupIntent intent) {
+    return signer.sign(
+        intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
+  }
+
+  SignedIntent sign(OpeningIntent intent) {
     return signer.sign(
         intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
   }

@@ -117,8 +117,7 @@ class AdmissionTest {
     assertThat(reports.values())
         .allMatch(
             report ->
-                report.getRefused().getReason()
-                    == RefusalReason.REFUSAL_REASON_APPLICANT_INVALID);
+                report.getRefused().getReason() == RefusalReason.REFUSAL_REASON_APPLICANT_INVALID);
   }
 
   /** A run of the join among these; the reports of the issuers. */

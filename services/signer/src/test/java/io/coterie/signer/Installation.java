@@ -317,6 +317,7 @@ public final class Installation implements AutoCloseable {
                       true,
                       true,
                       true,
+                      true,
                       new ShareFloor(2, 2, Set.of()),
                       Set.of(PayloadKind.values()),
                       List.of(PathPrefix.parse("m")),

@@ -12,6 +12,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
+import java.security.SecureRandom;
 import java.time.Clock;
 import org.jspecify.annotations.Nullable;
 
@@ -53,7 +54,8 @@ final class TestGroups implements AutoCloseable {
                 calls,
                 store.audit(),
                 metrics,
-                clock),
+                clock,
+                new SecureRandom()),
             pool);
     network.deliverTo(service);
   }

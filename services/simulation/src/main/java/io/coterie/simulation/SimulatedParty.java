@@ -79,6 +79,7 @@ final class SimulatedParty {
           true,
           true,
           false,
+          false,
           new ShareFloor(2, 2, Set.of()),
           EnumSet.allOf(PayloadKind.class),
           List.of(PathPrefix.parse("m")),

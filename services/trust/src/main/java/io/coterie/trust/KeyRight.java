@@ -1,11 +1,13 @@
 package io.coterie.trust;
 
-/** A change of keys that a requester may ask for; see the rights of its rule at the signers. */
+/** More than signatures that a requester may ask for; see the rights of its rule at the signers. */
 public enum KeyRight {
   /** Makes a new key, or a new epoch of a group of approvers. */
   CREATE,
   /** Gives the same parties new shares. */
   REFRESH,
   /** Gives shares to other parties, or changes the threshold. */
-  RESHARE
+  RESHARE,
+  /** Learns who made an approval of a group. */
+  OPEN
 }

@@ -140,6 +140,7 @@ final class TrustJson {
       case "create" -> KeyRight.CREATE;
       case "refresh" -> KeyRight.REFRESH;
       case "reshare" -> KeyRight.RESHARE;
+      case "open" -> KeyRight.OPEN;
       default -> throw new IllegalArgumentException("unknown right '" + node.asString() + "'");
     };
   }

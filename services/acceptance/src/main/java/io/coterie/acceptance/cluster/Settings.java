@@ -272,6 +272,7 @@ public final class Settings {
         text.append("        may-%s-keys: true\n".formatted(right));
       }
       text.append("        may-create-groups: true\n");
+      text.append("        may-open-approvals: true\n");
       text.append("        min-threshold: %d\n".formatted(requester.fewest()));
       text.append("        min-parties: %d\n".formatted(requester.fewest()));
       text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");

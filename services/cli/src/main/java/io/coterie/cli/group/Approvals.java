@@ -100,7 +100,8 @@ final class Approvals {
     return reply.getApprovalsCounted().getTagsCount();
   }
 
-  private static io.coterie.proto.core.v1.Group group(AttestedGroups.Believed group, Group answer) {
+  /** A group as the core takes it. */
+  static io.coterie.proto.core.v1.Group group(AttestedGroups.Believed group, Group answer) {
     return io.coterie.proto.core.v1.Group.newBuilder()
         .setParties(group.trusted().members().parties())
         .setAttested(answer.getAttested())

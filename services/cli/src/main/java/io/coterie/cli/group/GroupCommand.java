@@ -17,13 +17,16 @@ import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.opening.ShareSeal;
 import io.coterie.proto.custody.v1.CreateGroupRequest;
 import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.GroupMember;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.ListGroupsRequest;
 import io.coterie.proto.custody.v1.ListGroupsResponse;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.TicketIntent;
 import io.coterie.trust.Member;
@@ -31,6 +34,7 @@ import java.io.IOException;
 import java.io.PrintWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.stream.Collectors;
@@ -306,9 +310,7 @@ public final class GroupCommand {
                       .build());
       AttestedGroups.Believed group =
           new AttestedGroups(profile.trust()).require(intent.getGroup(), intent.getEpoch(), answer);
-      new Joining(
-              folder, group, answer, signed, connection.channel(), profile.timeout())
-          .join();
+      new Joining(folder, group, answer, signed, connection.channel(), profile.timeout()).join();
       if (!output.json(out(), answer)) {
         Output.row(out(), "member of", group.trusted().group());
         Output.row(out(), "epoch", Integer.toString(group.trusted().epoch()));
@@ -385,6 +387,71 @@ public final class GroupCommand {
               read,
               needed);
       Output.row(out(), rejections ? "rejections" : "approvals", Integer.toString(counted));
+      out().flush();
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "open",
+      mixinStandardHelpOptions = true,
+      description =
+          "Have enough openers name the member that made an approval. The coordinator does not learn"
+              + " it.")
+  int open(
+      @Mixin Profile profile,
+      @Mixin IntentOptions common,
+      @Mixin Approval consent,
+      @Parameters(index = "0", paramLabel = "GROUP") String group,
+      @Parameters(index = "1", paramLabel = "INTENT") Path intent,
+      @Parameters(index = "2", paramLabel = "APPROVAL") Path approval,
+      @Option(names = "--rejection", description = "The approval says that it must not be done.")
+          boolean rejection,
+      @Option(names = "--epoch", defaultValue = "1", description = "Default ${DEFAULT-VALUE}.")
+          int epoch) {
+    VerifiedIntent.Signing signing =
+        IntentFile.verified(profile.trust(), intent, IntentFile.read(intent));
+    ByteString made = MemberOptions.approval(approval);
+    ShareSeal.Recipient recipient = new ShareSeal.Recipient(new SecureRandom());
+    OpeningIntent opening =
+        OpeningIntent.newBuilder()
+            .setRequestId(common.requestId())
+            .setGroup(Spelling.groupName(group))
+            .setEpoch(epoch)
+            .setRequest(signing.digest())
+            .setRejection(rejection)
+            .setApproval(made)
+            .setRecipient(recipient.publicKey())
+            .setInstallation(profile.trust().roster().installation())
+            .setPurpose(common.purpose())
+            .setNotAfter(common.notAfter())
+            .build();
+    IntentSigner signer = profile.requesterKey();
+    consent.require(spec, profile.requester(), opening);
+    try (Profile.Connection connection = profile.connect()) {
+      Group answer =
+          stub(profile, connection)
+              .getGroup(
+                  GetGroupRequest.newBuilder()
+                      .setName(opening.getGroup() + "/epochs/" + epoch)
+                      .build());
+      AttestedGroups.Believed believed =
+          new AttestedGroups(profile.trust()).require(opening.getGroup(), epoch, answer);
+      GroupMember member =
+          new OpenedApproval(
+                  NativeMpcCore.load(),
+                  Approvals.group(believed, answer),
+                  stub(profile, connection))
+              .open(
+                  opening.getGroup(),
+                  signer.sign(opening),
+                  Approvals.request(signing, rejection),
+                  made,
+                  recipient);
+      HexFormat hex = HexFormat.of();
+      Output.row(out(), "identity", hex.formatHex(member.getIdentity().toByteArray()));
+      Output.row(out(), "ticket", hex.formatHex(member.getTicket().toByteArray()));
+      Output.row(out(), "point", hex.formatHex(member.getPoint().toByteArray()));
       out().flush();
       return 0;
     }

@@ -10,6 +10,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
@@ -111,6 +112,11 @@ public final class Approval {
 
   /** Shows an intent that lets somebody be a member and asks for consent. */
   public void require(@Nullable CommandSpec spec, String requester, TicketIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  }
+
+  /** Shows an intent to open an approval and asks for consent. */
+  public void require(@Nullable CommandSpec spec, String requester, OpeningIntent intent) {
     require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 

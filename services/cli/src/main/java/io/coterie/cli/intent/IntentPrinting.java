@@ -15,6 +15,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -131,6 +132,22 @@ final class IntentPrinting {
     terms(out, intent.getPurpose(), intent.getNotAfter());
     Output.row(out, "asks for", "that the holder of this key be a member of the group");
     Output.row(out, "", "identity: " + hex(intent.getIdentity()));
+    Output.row(out, "", "epoch: " + Integer.toUnsignedString(intent.getEpoch()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, OpeningIntent intent) {
+    group(out, heading, intent.getGroup(), intent.getInstallation());
+    terms(out, intent.getPurpose(), intent.getNotAfter());
+    Output.row(
+        out,
+        "asks for",
+        intent.getRejection() ? "the member that rejects it" : "the member that approves it");
+    Output.row(out, "", "request: " + hex(intent.getRequest()));
+    Output.row(
+        out, "", "digest of the approval: " + hex(IntentVerifier.digest(intent.getApproval())));
+    Output.row(out, "", "for the key: " + hex(intent.getRecipient()));
     Output.row(out, "", "epoch: " + Integer.toUnsignedString(intent.getEpoch()));
     Output.row(out, "", "request id: " + intent.getRequestId());
     digest(out, "digest", IntentVerifier.digest(intent.toByteString()));

@@ -92,7 +92,8 @@ final class RequesterArgument {
     return EnumSet.allOf(KeyRight.class).stream()
         .filter(right -> right.name().toLowerCase(Locale.ROOT).equals(value))
         .findFirst()
-        .orElseThrow(() -> wrong(option, "may=sign, may=create, may=refresh or may=reshare"));
+        .orElseThrow(
+            () -> wrong(option, "may=sign, may=create, may=refresh, may=reshare or may=open"));
   }
 
   private CliException wrong(String option, String expected) {
@@ -119,10 +120,10 @@ final class RequesterArgument {
       throw CliException.local(
           "requester "
               + name
-              + ": say with may=create, may=refresh and may=reshare what it may ask for, or with"
-              + " may=sign that it asks for signatures alone");
+              + ": say with may=create, may=refresh, may=reshare and may=open what it may ask for,"
+              + " or with may=sign that it asks for signatures alone");
     }
-    if (rights.isEmpty() && minThreshold == 0 && minParties == 0) {
+    if (Set.of(KeyRight.OPEN).containsAll(rights) && minThreshold == 0 && minParties == 0) {
       // The bounds are of keys that it creates or reshares.
       minThreshold = 1;
       minParties = 1;

@@ -101,7 +101,7 @@ public final class TrustCommand {
           "NAME=FILE[,FILE]...,may=RIGHT[,may=RIGHT]...,min-threshold=N,min-parties=N[,keys=GLOB]...",
           "FILE is a public key of the requester (PEM): give the present one and those that signed the"
               + " intents of keys that still exist. RIGHT lets the requester ask for more than"
-              + " signatures: create, refresh or reshare; give sign to one that asks for"
+              + " signatures: create, refresh, reshare or open; give sign to one that asks for"
               + " signatures alone. min-threshold and min-parties bound the keys that it creates or"
               + " reshares. GLOB matches the names of its keys; keys/* unless given. Let"
               + " min-threshold be more than the parties that may be corrupt at once."

@@ -1,6 +1,7 @@
 package io.coterie.coordinator.api;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.custody.group.ApprovalOpenings;
 import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.group.GroupRecord;
 import io.coterie.coordinator.custody.group.MemberAdmissions;
@@ -21,6 +22,11 @@ import io.coterie.proto.custody.v1.JoinGroupRequest;
 import io.coterie.proto.custody.v1.JoinGroupResponse;
 import io.coterie.proto.custody.v1.ListGroupsRequest;
 import io.coterie.proto.custody.v1.ListGroupsResponse;
+import io.coterie.proto.custody.v1.ListMembersRequest;
+import io.coterie.proto.custody.v1.ListMembersResponse;
+import io.coterie.proto.custody.v1.OpenApprovalRequest;
+import io.coterie.proto.custody.v1.OpenApprovalResponse;
+import io.coterie.proto.custody.v1.OpenerShare;
 import io.coterie.proto.custody.v1.RegisterMemberRequest;
 import io.coterie.proto.custody.v1.RegisterMemberResponse;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -41,11 +47,17 @@ public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableSe
 
   private final GroupCreations groups;
   private final MemberAdmissions admissions;
+  private final ApprovalOpenings openings;
   private final IntentCheck intents;
 
-  public GroupApi(GroupCreations groups, MemberAdmissions admissions, IntentCheck intents) {
+  public GroupApi(
+      GroupCreations groups,
+      MemberAdmissions admissions,
+      ApprovalOpenings openings,
+      IntentCheck intents) {
     this.groups = groups;
     this.admissions = admissions;
+    this.openings = openings;
     this.intents = intents;
   }
 
@@ -153,5 +165,37 @@ public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableSe
 
   private VerifiedIntent.Ticket ticket(Call call, SignedIntent signed) {
     return call.accept(intents, signed, VerifiedIntent.Ticket.class);
+  }
+
+  @Override
+  public void openApproval(
+      OpenApprovalRequest request, StreamObserver<OpenApprovalResponse> answer) {
+    Call call = Call.current();
+    VerifiedIntent.Opening opening =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.Opening.class);
+    OpenApprovalResponse.Builder response = OpenApprovalResponse.newBuilder();
+    call.await(caller -> openings.open(opening, caller))
+        .forEach(
+            (opener, share) ->
+                response.addShares(
+                    OpenerShare.newBuilder().setOpener(opener).setSealedShare(share)));
+    answer.onNext(response.build());
+    answer.onCompleted();
+  }
+
+  @Override
+  public void listMembers(ListMembersRequest request, StreamObserver<ListMembersResponse> answer) {
+    Call call = Call.current();
+    VerifiedIntent.Opening opening =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.Opening.class);
+    ApprovalOpenings.Page page =
+        call.await(caller -> openings.members(opening, request.getAfter(), caller));
+    ListMembersResponse.Builder response =
+        ListMembersResponse.newBuilder().addAllMembers(page.members());
+    if (page.more()) {
+      response.setNext(page.members().getLast().getTicket());
+    }
+    answer.onNext(response.build());
+    answer.onCompleted();
   }
 }

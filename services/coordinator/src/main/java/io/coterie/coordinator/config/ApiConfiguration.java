@@ -9,6 +9,7 @@ import io.coterie.coordinator.api.GroupApi;
 import io.coterie.coordinator.api.KeyApi;
 import io.coterie.coordinator.api.SigningApi;
 import io.coterie.coordinator.channel.ChannelConnector;
+import io.coterie.coordinator.custody.group.ApprovalOpenings;
 import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.group.MemberAdmissions;
 import io.coterie.coordinator.custody.key.EpochQuestions;
@@ -74,8 +75,12 @@ class ApiConfiguration {
   }
 
   @Bean
-  GroupApi groupApi(GroupCreations groups, MemberAdmissions admissions, IntentCheck intents) {
-    return new GroupApi(groups, admissions, intents);
+  GroupApi groupApi(
+      GroupCreations groups,
+      MemberAdmissions admissions,
+      ApprovalOpenings openings,
+      IntentCheck intents) {
+    return new GroupApi(groups, admissions, openings, intents);
   }
 
   @Bean

@@ -2,9 +2,11 @@ package io.coterie.coordinator.config;
 
 import io.coterie.coordinator.channel.ChannelConnector;
 import io.coterie.coordinator.custody.evidence.EvidenceArchive;
+import io.coterie.coordinator.custody.group.ApprovalOpenings;
 import io.coterie.coordinator.custody.group.GroupCreations;
 import io.coterie.coordinator.custody.group.GroupMaker;
 import io.coterie.coordinator.custody.group.GroupOrders;
+import io.coterie.coordinator.custody.group.GroupSteps;
 import io.coterie.coordinator.custody.group.MemberAdmissions;
 import io.coterie.coordinator.custody.key.EpochQuestions;
 import io.coterie.coordinator.custody.key.KeyCreations;
@@ -239,22 +241,32 @@ class CustodyConfiguration {
   }
 
   @Bean
-  MemberAdmissions memberAdmissions(
+  GroupSteps groupSteps(
       GroupCreations groups,
       GroupOrders orders,
       ChannelConnector link,
       CoordinatorProperties properties,
       Requests.Services services) {
     CoordinatorProperties.KeygenTime time = properties.keygen();
-    return new MemberAdmissions(
+    return new GroupSteps(
         groups.store(),
         orders,
         link,
         new AdaptiveTimeout(time.min(), time.initial(), time.max()),
         properties.limits().clockSkew(),
-        services.threads(),
         services.time(),
         services.clock());
+  }
+
+  @Bean
+  MemberAdmissions memberAdmissions(
+      GroupSteps steps, GroupOrders orders, Requests.Services services) {
+    return new MemberAdmissions(steps, orders, services.threads());
+  }
+
+  @Bean
+  ApprovalOpenings approvalOpenings(GroupSteps steps) {
+    return new ApprovalOpenings(steps);
   }
 
   @Bean

@@ -129,6 +129,10 @@ public enum ErrorReason {
       Status.Code.INVALID_ARGUMENT,
       "the application is not that of the ticket's identity",
       "Apply with the member's file that the ticket was made for."),
+  APPROVAL_INVALID(
+      Status.Code.INVALID_ARGUMENT,
+      "the approval does not hold for the request",
+      "Openers open approvals that hold, and no others: check group, epoch, request and decision."),
   GROUP_STEP_FAILED(
       Status.Code.ABORTED,
       "too few parties have taken a step about the group",

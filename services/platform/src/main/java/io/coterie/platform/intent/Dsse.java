@@ -39,6 +39,9 @@ public final class Dsse {
   /** {@code TicketIntent}. */
   static final String TICKET_TYPE = "application/vnd.coterie.ticket-intent.v1+protobuf";
 
+  /** {@code OpeningIntent}. */
+  static final String OPENING_TYPE = "application/vnd.coterie.opening-intent.v1+protobuf";
+
   private static final String ED25519 = "Ed25519";
   private static final String ECDSA = "SHA256withECDSA";
 

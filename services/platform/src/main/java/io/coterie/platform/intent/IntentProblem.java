@@ -31,6 +31,9 @@ public enum IntentProblem {
       ErrorReason.INTENT_MALFORMED,
       "group is not groups/{group} with 1 to 63 of [a-z0-9-], starting with a letter"),
   IDENTITY_LENGTH(ErrorReason.INTENT_MALFORMED, "identity does not have 32 bytes"),
+  REQUEST_DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "request does not have 32 bytes"),
+  APPROVAL_LENGTH(ErrorReason.INTENT_MALFORMED, "approval does not have 416 bytes"),
+  RECIPIENT_LENGTH(ErrorReason.INTENT_MALFORMED, "recipient does not have 32 bytes"),
   SCHEME_UNSUPPORTED(ErrorReason.UNSUPPORTED_SCHEME, "scheme is unset or unknown here"),
   DERIVATION_PATH_NOT_ALLOWED(
       ErrorReason.INTENT_MALFORMED, "derivation_path must be empty for this scheme"),

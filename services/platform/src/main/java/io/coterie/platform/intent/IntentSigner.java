@@ -5,6 +5,7 @@ import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -68,6 +69,11 @@ public final class IntentSigner {
   /** Signs "let the holder of this key be a member". */
   public SignedIntent sign(TicketIntent intent) {
     return sign(Dsse.TICKET_TYPE, intent.toByteString());
+  }
+
+  /** Signs "tell me who made this approval". */
+  public SignedIntent sign(OpeningIntent intent) {
+    return sign(Dsse.OPENING_TYPE, intent.toByteString());
   }
 
   /** Whether it signs with the private half of that key. */

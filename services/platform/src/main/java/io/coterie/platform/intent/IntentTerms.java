@@ -4,6 +4,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -92,6 +93,16 @@ public record IntentTerms(
   }
 
   static IntentTerms of(TicketIntent intent) {
+    return new IntentTerms(
+        intent.getRequestId(),
+        intent.getGroup(),
+        Scheme.SCHEME_UNSPECIFIED,
+        intent.getInstallation(),
+        intent.getPurpose(),
+        intent.hasNotAfter() ? intent.getNotAfter() : null);
+  }
+
+  static IntentTerms of(OpeningIntent intent) {
     return new IntentTerms(
         intent.getRequestId(),
         intent.getGroup(),

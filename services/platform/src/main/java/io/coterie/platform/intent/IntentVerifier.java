@@ -9,6 +9,7 @@ import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -61,6 +62,9 @@ public final class IntentVerifier {
   /** Bytes of the key that a member of a group signs with. */
   public static final int IDENTITY_BYTES = 32;
 
+  /** Bytes of an approval. */
+  public static final int APPROVAL_BYTES = 416;
+
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
 
@@ -72,7 +76,8 @@ public final class IntentVerifier {
           Dsse.RESHARE_TYPE,
           Dsse.CANCEL_TYPE,
           Dsse.GROUP_TYPE,
-          Dsse.TICKET_TYPE);
+          Dsse.TICKET_TYPE,
+          Dsse.OPENING_TYPE);
 
   private static final Pattern KEY_NAME = Pattern.compile("keys/[a-z][a-z0-9-]{0,62}");
   private static final Pattern GROUP_NAME = Pattern.compile("groups/[a-z][a-z0-9-]{0,62}");
@@ -148,6 +153,9 @@ public final class IntentVerifier {
       case Dsse.TICKET_TYPE ->
           new VerifiedIntent.Ticket(
               requester, digest, signed, check(decode(TicketIntent.parser(), payload)));
+      case Dsse.OPENING_TYPE ->
+          new VerifiedIntent.Opening(
+              requester, digest, signed, check(decode(OpeningIntent.parser(), payload)));
       default ->
           new VerifiedIntent.KeyReshare(
               requester, digest, signed, check(decode(ReshareIntent.parser(), payload)));
@@ -240,6 +248,16 @@ public final class IntentVerifier {
     require(isGroupName(intent.getGroup()), IntentProblem.GROUP_NAME_MALFORMED);
     checkEpoch(intent.getEpoch());
     require(intent.getIdentity().size() == IDENTITY_BYTES, IntentProblem.IDENTITY_LENGTH);
+    return intent;
+  }
+
+  private static OpeningIntent check(OpeningIntent intent) throws IntentException {
+    checkRequest(IntentTerms.of(intent));
+    require(isGroupName(intent.getGroup()), IntentProblem.GROUP_NAME_MALFORMED);
+    checkEpoch(intent.getEpoch());
+    require(intent.getRequest().size() == DIGEST_BYTES, IntentProblem.REQUEST_DIGEST_LENGTH);
+    require(intent.getApproval().size() == APPROVAL_BYTES, IntentProblem.APPROVAL_LENGTH);
+    require(intent.getRecipient().size() == IDENTITY_BYTES, IntentProblem.RECIPIENT_LENGTH);
     return intent;
   }
 

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -337,6 +338,46 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "Ticket[%s, %s, %s, %d]".formatted(requester, requestId(), key(), epoch());
+    }
+  }
+
+  /** "Tell me who made this approval." */
+  record Opening(String requester, ByteString digest, SignedIntent envelope, OpeningIntent intent)
+      implements OfGroup {
+
+    @Override
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
+    }
+
+    @Override
+    public int epoch() {
+      return intent.getEpoch();
+    }
+
+    /** The digest of the request that the approval is for, 32 bytes. */
+    public ByteString request() {
+      return intent.getRequest();
+    }
+
+    /** Whether the approval says that the request must not be done. */
+    public boolean rejection() {
+      return intent.getRejection();
+    }
+
+    /** 416 bytes; not checked to be one. */
+    public ByteString approval() {
+      return intent.getApproval();
+    }
+
+    /** The X25519 key that shares are sealed to, 32 bytes; not checked to be one. */
+    public ByteString recipient() {
+      return intent.getRecipient();
+    }
+
+    @Override
+    public String toString() {
+      return "Opening[%s, %s, %s, %d]".formatted(requester, requestId(), key(), epoch());
     }
   }
 }

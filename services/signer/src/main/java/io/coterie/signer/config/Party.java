@@ -343,7 +343,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
                 vaultCore,
                 openStore.audit(),
                 metrics,
-                clock),
+                clock,
+                new SecureRandom()),
             freshPool);
     groups = freshGroups;
     network.deliverTo(freshClocks);

@@ -221,6 +221,7 @@ public record SignerProperties(
    *     threshold, within the bounds that follow; not implied by any other right
    * @param mayCreateGroups whether it may have groups of approvers of those names made; not implied
    *     by any other right
+   * @param mayOpenApprovals whether it may learn who made an approval; not implied by anything
    * @param minThreshold the fewest parties that may be able to sign with a key that it creates or
    *     reshares; 2 if not given
    * @param minParties the fewest parties that may hold a share of such a key; 2 if not given
@@ -243,6 +244,7 @@ public record SignerProperties(
       @DefaultValue("false") boolean mayRefreshKeys,
       @DefaultValue("false") boolean mayReshareKeys,
       @DefaultValue("false") boolean mayCreateGroups,
+      @DefaultValue("false") boolean mayOpenApprovals,
       @DefaultValue("2") int minThreshold,
       @DefaultValue("2") int minParties,
       @DefaultValue List<String> allowedParties,
@@ -288,6 +290,7 @@ public record SignerProperties(
           mayRefreshKeys,
           mayReshareKeys,
           mayCreateGroups,
+          mayOpenApprovals,
           floor(),
           payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),

@@ -52,12 +52,16 @@ final class GroupOrderCheck {
     GroupMembers members =
         switch (intent) {
           case VerifiedIntent.GroupCreation creation -> {
-            agree(step instanceof GroupStep.Making, "the intent admits nobody");
+            agree(step instanceof GroupStep.Making, "the intent makes a group");
             yield members(creation);
           }
           case VerifiedIntent.Ticket ticket -> {
-            agree(step instanceof GroupStep.Admission, "the intent makes no group");
-            yield members(ticket);
+            agree(step instanceof GroupStep.Admission, "the intent admits a member");
+            yield kept(ticket);
+          }
+          case VerifiedIntent.Opening opening -> {
+            agree(step instanceof GroupStep.Audit, "the intent opens an approval");
+            yield kept(opening);
           }
         };
     GroupPlan plan =
@@ -81,11 +85,11 @@ final class GroupOrderCheck {
     return GroupMembers.of(intent, roster).orElseThrow();
   }
 
-  /** Those of the group that this party keeps: a ticket names nobody. */
-  private GroupMembers members(VerifiedIntent.Ticket ticket) throws NotDoneException {
+  /** Those of the group that this party keeps: the intent names nobody. */
+  private GroupMembers kept(VerifiedIntent.OfGroup intent) throws NotDoneException {
     GroupRecord kept =
         store
-            .find(ticket.key(), ticket.epoch())
+            .find(intent.key(), intent.epoch())
             .filter(record -> !record.attested().isEmpty())
             .orElse(null);
     if (kept == null) {
@@ -142,6 +146,8 @@ final class GroupOrderCheck {
           new GroupStep.Register(
               order.getRegisterMember().getSharesList(), order.getRegisterMember().getAcceptance());
       case JOIN_GROUP -> join(order.getJoinGroup());
+      case OPEN_APPROVAL -> new GroupStep.Open();
+      case LIST_MEMBERS -> new GroupStep.Members(order.getListMembers().getAfter());
       case STEP_NOT_SET -> throw malformed("the order names no step");
     };
   }

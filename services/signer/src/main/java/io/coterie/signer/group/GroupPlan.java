@@ -43,6 +43,11 @@ record GroupPlan(
     return (GroupStep.Admission) step;
   }
 
+  /** The step of an order that opens an approval. */
+  GroupStep.Audit audit() {
+    return (GroupStep.Audit) step;
+  }
+
   GroupRecord.Origin origin() {
     return new GroupRecord.Origin(intent.requester(), intent.requestId(), intent.digest());
   }
@@ -50,8 +55,12 @@ record GroupPlan(
   /** The parties that do the step, in ascending order of their ids. */
   List<Member> doers() {
     return switch (step) {
-      case GroupStep.Opening _ -> members.openers();
-      case GroupStep.Issuing _, GroupStep.Publish _, GroupStep.Reserve _, GroupStep.Register _ ->
+      case GroupStep.Opening _, GroupStep.Open _ -> members.openers();
+      case GroupStep.Issuing _,
+          GroupStep.Publish _,
+          GroupStep.Reserve _,
+          GroupStep.Register _,
+          GroupStep.Members _ ->
           members.issuers();
       case GroupStep.Keep _ -> members.all();
       case GroupStep.Join join ->

@@ -9,6 +9,7 @@ import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.party.GroupCore;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.ProtocolCore;
+import java.security.SecureRandom;
 import java.time.InstantSource;
 import java.util.function.Predicate;
 
@@ -23,6 +24,7 @@ import java.util.function.Predicate;
  * @param audit keeps what this party did
  * @param telemetry measures it
  * @param clock tells the time of day
+ * @param random seals shares of openings
  */
 public record GroupPorts(
     PartyNetwork network,
@@ -33,7 +35,8 @@ public record GroupPorts(
     GroupCore calls,
     AuditLog audit,
     GroupTelemetry telemetry,
-    InstantSource clock) {
+    InstantSource clock,
+    SecureRandom random) {
 
   /**
    * The memory of this party, on its disk.

@@ -51,6 +51,7 @@ public final class GroupService implements AutoCloseable {
   private final GroupOrderCheck check;
   private final GroupWork making;
   private final GroupWork admission;
+  private final GroupWork opening;
   private final WorkPool pool;
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final FairPlaces places = new FairPlaces(MAX_RUNS);
@@ -75,6 +76,7 @@ public final class GroupService implements AutoCloseable {
     RunControl control = new Control();
     this.making = new GroupMaking(ports, check, control, self);
     this.admission = new MemberAdmission(ports, check, control, self);
+    this.opening = new ApprovalOpening(ports, check, control, self);
     this.pool = pool;
   }
 
@@ -193,6 +195,7 @@ public final class GroupService implements AutoCloseable {
     return switch (plan.step()) {
       case GroupStep.Making _ -> making;
       case GroupStep.Admission _ -> admission;
+      case GroupStep.Audit _ -> opening;
     };
   }
 

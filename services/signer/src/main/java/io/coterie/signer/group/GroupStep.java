@@ -17,6 +17,9 @@ sealed interface GroupStep {
   /** A step in the admission of a member. */
   sealed interface Admission extends GroupStep {}
 
+  /** A step in the opening of an approval. */
+  sealed interface Audit extends GroupStep {}
+
   /** [G1] make and sign the openers' key. */
   record Opening() implements Making {
     @Override
@@ -105,6 +108,26 @@ sealed interface GroupStep {
     @Override
     public String label() {
       return "join";
+    }
+  }
+
+  /** [O1] share the opening of an approval. */
+  record Open() implements Audit {
+    @Override
+    public String label() {
+      return "open_approval";
+    }
+  }
+
+  /**
+   * [R7] tell the registry.
+   *
+   * @param after ticket of the last entry that was told; empty at first
+   */
+  record Members(ByteString after) implements Audit {
+    @Override
+    public String label() {
+      return "list_members";
     }
   }
 }

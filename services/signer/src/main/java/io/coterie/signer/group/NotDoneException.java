@@ -59,6 +59,13 @@ final class NotDoneException extends Exception {
         reason, refused.getReason().name().toLowerCase(Locale.ROOT) + ": " + refused.getDetail());
   }
 
+  /** The same of an approval that is to be opened. */
+  static NotDoneException ofOpening(GroupRefused refused) {
+    return new NotDoneException(
+        RefusalReason.REFUSAL_REASON_APPROVAL_INVALID,
+        refused.getReason().name().toLowerCase(Locale.ROOT) + ": " + refused.getDetail());
+  }
+
   /** The refusal of an order that the ledger does not let run. */
   static NotDoneException of(ClaimLedger.Outcome outcome) {
     return switch (outcome) {

@@ -2,6 +2,7 @@ package io.coterie.signer.group;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.audit.AuditEvent;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
@@ -26,6 +27,13 @@ public interface TicketStore {
 
   /** The ticket of an identity in an epoch of a group: there is one at most. */
   Optional<TicketRecord> ofIdentity(String group, int epoch, ByteString identity);
+
+  /**
+   * Tickets of an epoch of a group that have a member, in the order of their names.
+   *
+   * @param after name of the last one before; empty for the first
+   */
+  List<TicketRecord> registered(String group, int epoch, ByteString after, int limit);
 
   /** How many members an epoch of a group has here. */
   int members(String group, int epoch);

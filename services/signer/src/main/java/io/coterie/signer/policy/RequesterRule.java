@@ -17,6 +17,7 @@ import java.util.Set;
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
  * @param mayCreateGroups whether it may have groups of those names made, and their later epochs,
  *     and say who their members are
+ * @param mayOpenApprovals whether it may learn who made an approval of groups of those names
  * @param floor how widely the shares of those keys must be spread when one is made or reshared,
  *     also by another requester
  * @param payloads kinds that it may have signed
@@ -32,6 +33,7 @@ public record RequesterRule(
     boolean mayRefreshKeys,
     boolean mayReshareKeys,
     boolean mayCreateGroups,
+    boolean mayOpenApprovals,
     ShareFloor floor,
     Set<PayloadKind> payloads,
     List<PathPrefix> derivationPrefixes,
@@ -120,8 +122,10 @@ public record RequesterRule(
    * keys.
    */
   private Optional<String> denial(VerifiedIntent.OfGroup group) {
-    if (!mayCreateGroups) {
-      return Optional.of("the requester may not create groups");
+    boolean opens = group instanceof VerifiedIntent.Opening;
+    if (opens ? !mayOpenApprovals : !mayCreateGroups) {
+      return Optional.of(
+          opens ? "the requester may not open approvals" : "the requester may not create groups");
     }
     return purposes.stream().noneMatch(p -> p.matches(group.purpose()))
         ? Optional.of("the purpose is not one of this requester's")

@@ -72,6 +72,7 @@ public final class TrustedPolicy implements PolicyGate {
               .or(() -> floorDenial(group, group.issuerThreshold(), group.issuers().size()));
       // It takes the right to make the group: members can approve.
       case VerifiedIntent.Ticket _ -> denial(entry, KeyRight.CREATE);
+      case VerifiedIntent.Opening _ -> denial(entry, KeyRight.OPEN);
     };
   }
 
@@ -97,6 +98,7 @@ public final class TrustedPolicy implements PolicyGate {
               case CREATE -> "the trust file does not let the requester create keys";
               case REFRESH -> "the trust file does not let the requester refresh keys";
               case RESHARE -> "the trust file does not let the requester reshare keys";
+              case OPEN -> "the trust file does not let the requester open approvals";
             });
   }
 }

@@ -7,6 +7,8 @@ import io.coterie.signer.group.TicketRecord;
 import io.coterie.signer.group.TicketStore;
 import java.sql.ResultSet;
 import java.sql.SQLException;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletionStage;
 
@@ -37,6 +39,19 @@ final class SqliteTickets implements TicketStore {
   public Optional<TicketRecord> ofIdentity(String group, int epoch, ByteString identity) {
     return file.read(
         db -> record(db, SELECT + "identity = ?", group, epoch, identity.toByteArray()));
+  }
+
+  @Override
+  public List<TicketRecord> registered(String group, int epoch, ByteString after, int limit) {
+    return file.read(
+        db ->
+            records(
+                db,
+                SELECT + "ticket > ? AND member IS NOT NULL ORDER BY ticket LIMIT ?",
+                group,
+                epoch,
+                after.toByteArray(),
+                limit));
   }
 
   @Override
@@ -137,27 +152,36 @@ final class SqliteTickets implements TicketStore {
 
   private static Optional<TicketRecord> record(Database db, String query, Object... parameters)
       throws SQLException {
+    return records(db, query, parameters).stream().findFirst();
+  }
+
+  private static List<TicketRecord> records(Database db, String query, Object... parameters)
+      throws SQLException {
+    List<TicketRecord> records = new ArrayList<>();
     try (ResultSet rows = db.statement(query, parameters).executeQuery()) {
-      if (!rows.next()) {
-        return Optional.empty();
+      while (rows.next()) {
+        records.add(record(rows));
       }
-      byte[] member = rows.getBytes(6);
-      return Optional.of(
-          new TicketRecord(
-              rows.getString(1),
-              rows.getInt(2),
-              bytes(rows, 3),
-              bytes(rows, 4),
-              bytes(rows, 5),
-              member == null
-                  ? null
-                  : new TicketRecord.Member(
-                      ByteString.copyFrom(member),
-                      bytes(rows, 7),
-                      rows.getInt(8),
-                      bytes(rows, 9),
-                      bytes(rows, 10))));
     }
+    return records;
+  }
+
+  private static TicketRecord record(ResultSet rows) throws SQLException {
+    byte[] member = rows.getBytes(6);
+    return new TicketRecord(
+        rows.getString(1),
+        rows.getInt(2),
+        bytes(rows, 3),
+        bytes(rows, 4),
+        bytes(rows, 5),
+        member == null
+            ? null
+            : new TicketRecord.Member(
+                ByteString.copyFrom(member),
+                bytes(rows, 7),
+                rows.getInt(8),
+                bytes(rows, 9),
+                bytes(rows, 10)));
   }
 
   private static ByteString bytes(ResultSet rows, int column) throws SQLException {

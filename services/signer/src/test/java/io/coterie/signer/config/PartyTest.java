@@ -311,6 +311,7 @@ class PartyTest {
             false,
             false,
             false,
+            false,
             new ShareFloor(2, 2, Set.of()),
             Set.of(),
             List.of(),

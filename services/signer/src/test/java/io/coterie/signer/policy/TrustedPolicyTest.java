@@ -10,11 +10,13 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
+import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.custody.v1.TicketIntent;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.trust.Glob;
@@ -57,6 +59,7 @@ class TrustedPolicyTest {
     return new RequesterRule(
         List.of(new Glob(keys)),
         Set.of(Scheme.SCHEME_BLS12381),
+        rights,
         rights,
         rights,
         rights,
@@ -175,6 +178,34 @@ class TrustedPolicyTest {
                 .build());
   }
 
+  private SignedIntent ticket() {
+    return new IntentSigner("wallet", present.getPrivate())
+        .sign(
+            TicketIntent.newBuilder()
+                .setRequestId(RequestId.next())
+                .setGroup("groups/approvers")
+                .setEpoch(1)
+                .setIdentity(ByteString.copyFrom(new byte[32]))
+                .setInstallation("test")
+                .setNotAfter(soon())
+                .build());
+  }
+
+  private SignedIntent opening() {
+    return new IntentSigner("wallet", present.getPrivate())
+        .sign(
+            OpeningIntent.newBuilder()
+                .setRequestId(RequestId.next())
+                .setGroup("groups/approvers")
+                .setEpoch(1)
+                .setRequest(ByteString.copyFrom(new byte[32]))
+                .setApproval(ByteString.copyFrom(new byte[416]))
+                .setRecipient(ByteString.copyFrom(new byte[32]))
+                .setInstallation("test")
+                .setNotAfter(soon())
+                .build());
+  }
+
   /** The reason of the refusal and its text; "allowed" if there is none. */
   private static String judged(TrustedPolicy policy, SignedIntent intent) {
     try {
@@ -252,13 +283,15 @@ class TrustedPolicyTest {
 
   @Test
   void changes_of_keys_need_the_right_in_the_trust_file_and_in_the_rule() {
-    Map<KeyRight, SignedIntent> asked =
+    Map<SignedIntent, KeyRight> asked =
         Map.of(
-            KeyRight.CREATE, creation(1, "alpha"),
-            KeyRight.REFRESH, refresh(),
-            KeyRight.RESHARE, reshare(1, "alpha"));
+            creation(1, "alpha"), KeyRight.CREATE,
+            ticket(), KeyRight.CREATE,
+            refresh(), KeyRight.REFRESH,
+            reshare(1, "alpha"), KeyRight.RESHARE,
+            opening(), KeyRight.OPEN);
     asked.forEach(
-        (right, intent) -> {
+        (intent, right) -> {
           LocalRules free = rules(Optional.empty(), rule("*", true));
           assertThat(judged(free.within(trust(wallet("*", Set.of(right), 1, 1))), intent))
               .isEqualTo("allowed");
@@ -331,6 +364,7 @@ class TrustedPolicyTest {
         any.mayRefreshKeys(),
         any.mayReshareKeys(),
         any.mayCreateGroups(),
+        any.mayOpenApprovals(),
         floor,
         any.payloads(),
         any.derivationPrefixes(),

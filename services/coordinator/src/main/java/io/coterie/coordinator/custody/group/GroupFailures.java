@@ -29,7 +29,9 @@ final class GroupFailures {
           GROUP_KEPT,
           TICKET_RESERVED,
           MEMBER_REGISTERED,
-          MEMBER_JOINED ->
+          MEMBER_JOINED,
+          APPROVAL_OPENED,
+          MEMBERS_LISTED ->
           true;
       case ABORTED, TIMED_OUT, REFUSED, OUTCOME_NOT_SET -> false;
     };
