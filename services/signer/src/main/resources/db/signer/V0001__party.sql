@@ -152,6 +152,8 @@ CREATE TABLE group_ticket (
   epoch          INTEGER NOT NULL,
   ticket         BLOB NOT NULL CHECK (length(ticket) = 32),
   identity       BLOB NOT NULL CHECK (length(identity) = 32),
+  -- The intent that it is the digest of, as its requester has signed it.
+  intent         BLOB NOT NULL,
   reservation    BLOB NOT NULL,
   -- The record of the member with its count of runs, and the issuers' part of its secret.
   member         BLOB,
@@ -169,6 +171,7 @@ CREATE TABLE group_ticket (
 
 CREATE TRIGGER group_ticket_once BEFORE UPDATE ON group_ticket
   WHEN old.identity IS NOT new.identity
+    OR old.intent IS NOT new.intent
     OR old.reservation IS NOT new.reservation
     OR old.member IS NOT NULL AND (old.part IS NOT new.part OR old.point IS NOT new.point
       OR old.acceptance IS NOT new.acceptance OR old.member IS NOT new.member AND new.runs <= old.runs)
@@ -409,7 +412,7 @@ CREATE TRIGGER group_epoch_changed AFTER UPDATE ON group_epoch BEGIN
 END;
 
 CREATE TRIGGER group_ticket_kept AFTER INSERT ON group_ticket BEGIN
-  INSERT INTO kept_bytes VALUES (new.account, 400 + octet_length(new.reservation))
+  INSERT INTO kept_bytes VALUES (new.account, 400 + octet_length(new.intent) + octet_length(new.reservation))
     ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 CREATE TRIGGER group_ticket_changed AFTER UPDATE ON group_ticket BEGIN

@@ -20,6 +20,7 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.GroupOrder;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.ListMembers;
+import io.coterie.proto.party.v1.MembersListed;
 import io.coterie.proto.party.v1.OpenApproval;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
@@ -112,6 +113,15 @@ class OpeningTest {
         .setOpenApproval(OpenApproval.getDefaultInstance());
   }
 
+  private MembersListed registry(SignedIntent intent, Member issuer, ByteString after) {
+    GroupOrder.Builder order =
+        making
+            .order()
+            .setSignedIntent(intent)
+            .setListMembers(ListMembers.newBuilder().setAfter(after));
+    return making.done(order, List.of(issuer)).get(issuer.partyId()).getMembersListed();
+  }
+
   private void refused(RefusalReason reason, GroupOrder.Builder order) {
     Member alpha = making.members.openers().getFirst();
     GroupReport report = making.done(order, List.of(alpha)).get(alpha.partyId());
@@ -159,7 +169,7 @@ class OpeningTest {
               .filter(member -> member.getPoint().equals(point))
               .findFirst()
               .orElseThrow();
-      assertThat(named.getIdentity()).isEqualTo(ByteString.copyFrom(one.identity.evidenceKey()));
+      assertThat(named.getTicket()).isEqualTo(one.ticket);
       assertThat(
               GroupMaking.VERIFIER
                   .call(
@@ -167,16 +177,20 @@ class OpeningTest {
                           .setCheckRegistration(
                               CheckRegistration.newBuilder()
                                   .setGroup(one.group())
-                                  .setTicket(named.getTicket())
-                                  .setIdentity(named.getIdentity())
+                                  .setTicket(IntentVerifier.digest(named.getTicket().getPayload()))
+                                  .setIdentity(ByteString.copyFrom(one.identity.evidenceKey()))
                                   .setPoint(point)
                                   .setAcceptance(named.getAcceptance()))
                           .build())
                   .hasRegistrationChecked())
           .isTrue();
-      ByteString last = report.getMembersListed().getMembers(1).getTicket();
-      assertThat(report.getMembersListed().getMembers(0).getTicket()).isNotEqualTo(last);
     }
+    // Page by page, in the order of the tickets' digests.
+    Member alpha = making.members.issuers().getFirst();
+    MembersListed all = registry(intent, alpha, ByteString.EMPTY);
+    ByteString first = IntentVerifier.digest(all.getMembers(0).getTicket().getPayload());
+    assertThat(registry(intent, alpha, first).getMembersList()).containsExactly(all.getMembers(1));
+    assertThat(all.getMore()).isFalse();
     Installation.until(
         "the opening is on record",
         () ->

@@ -22,7 +22,6 @@ import io.coterie.proto.custody.v1.CreateGroupRequest;
 import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.proto.custody.v1.GroupIntent;
-import io.coterie.proto.custody.v1.GroupMember;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.ListGroupsRequest;
 import io.coterie.proto.custody.v1.ListGroupsResponse;
@@ -437,21 +436,18 @@ public final class GroupCommand {
                       .build());
       AttestedGroups.Believed believed =
           new AttestedGroups(profile.trust()).require(opening.getGroup(), epoch, answer);
-      GroupMember member =
+      VerifiedIntent.Ticket member =
           new OpenedApproval(
                   NativeMpcCore.load(),
+                  believed.trusted(),
                   Approvals.group(believed, answer),
-                  stub(profile, connection))
-              .open(
-                  opening.getGroup(),
-                  signer.sign(opening),
-                  Approvals.request(signing, rejection),
-                  made,
-                  recipient);
+                  profile.trust(),
+                  () -> stub(profile, connection))
+              .open(signer.sign(opening), Approvals.request(signing, rejection), made, recipient);
       HexFormat hex = HexFormat.of();
-      Output.row(out(), "identity", hex.formatHex(member.getIdentity().toByteArray()));
-      Output.row(out(), "ticket", hex.formatHex(member.getTicket().toByteArray()));
-      Output.row(out(), "point", hex.formatHex(member.getPoint().toByteArray()));
+      Output.row(out(), "identity", hex.formatHex(member.identity().toByteArray()));
+      Output.row(out(), "ticket", hex.formatHex(member.digest().toByteArray()));
+      Output.row(out(), "of", member.requester() + ": " + member.purpose());
       out().flush();
       return 0;
     }

@@ -137,15 +137,24 @@ final class Joining {
         AcceptAnswers.newBuilder()
             .setGroup(group)
             .setSealedApplicant(folder.get(Fact.APPLICANT_SEALED));
-    RegisterMemberRequest.Builder registration =
-        RegisterMemberRequest.newBuilder().setTicket(ticket).addAllShares(answers.getSharesList());
-    for (IssuerShare share : answers.getSharesList()) {
-      accept.addShares(
-          PartyBytes.newBuilder().setParty(share.getIssuer()).setValue(share.getShare()));
-    }
+    Contributions shares = new Contributions();
+    answers.getSharesList().forEach(share -> shares.add(share.getIssuer(), share.getShare()));
     var accepted =
-        call(GroupCall.newBuilder().setAcceptAnswers(accept), "the answer of the issuers")
+        required(
+                shares.use(
+                    left ->
+                        reply(
+                            GroupCall.newBuilder()
+                                .setAcceptAnswers(accept.clearShares().addAllShares(left)))),
+                "the answer of the issuers")
             .getAnswersAccepted();
+    RegisterMemberRequest.Builder registration =
+        RegisterMemberRequest.newBuilder().setTicket(ticket);
+    // The issuers refuse a list with one that does not hold.
+    for (PartyBytes share : shares.left()) {
+      registration.addShares(
+          IssuerShare.newBuilder().setIssuer(share.getParty()).setShare(share.getValue()));
+    }
     folder
         .set(Fact.CANDIDATE_SEALED, accepted.getSealedCandidate())
         .set(Fact.ACCEPTANCE, accepted.getAcceptance())
@@ -232,9 +241,16 @@ final class Joining {
         .build();
   }
 
-  /** The core's reply, or its refusal with the party whose bytes do not hold. */
   private GroupReply call(GroupCall.Builder call, String what) {
-    GroupReply reply = folder.vault().call(call.build(), folder.sealedIdentity());
+    return required(reply(call), what);
+  }
+
+  private GroupReply reply(GroupCall.Builder call) {
+    return folder.vault().call(call.build(), folder.sealedIdentity());
+  }
+
+  /** The core's reply, unless it refuses bytes of others. */
+  private GroupReply required(GroupReply reply, String what) {
     if (reply.hasGroupRefused()) {
       throw AttestedGroups.refused(
           name,

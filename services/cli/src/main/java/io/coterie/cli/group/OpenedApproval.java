@@ -4,7 +4,11 @@ import com.google.protobuf.ByteString;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.mpc.GroupVerifier;
+import io.coterie.platform.attestation.AttestationException;
+import io.coterie.platform.attestation.TrustedGroup;
+import io.coterie.platform.attestation.TrustedTicket;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.opening.ShareSeal;
 import io.coterie.proto.core.v1.ApprovalRequest;
 import io.coterie.proto.core.v1.CheckRegistration;
@@ -12,7 +16,6 @@ import io.coterie.proto.core.v1.CombineOpening;
 import io.coterie.proto.core.v1.Group;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
-import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.custody.v1.GroupMember;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.proto.custody.v1.ListMembersRequest;
@@ -20,96 +23,198 @@ import io.coterie.proto.custody.v1.ListMembersResponse;
 import io.coterie.proto.custody.v1.OpenApprovalRequest;
 import io.coterie.proto.custody.v1.OpenerShare;
 import io.coterie.proto.custody.v1.SignedIntent;
-import java.util.Optional;
+import io.coterie.trust.Member;
+import io.coterie.trust.Trust;
+import io.grpc.StatusRuntimeException;
+import java.util.HashMap;
+import java.util.HexFormat;
+import java.util.Map;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The opening of one approval at the requester's: the openers' shares are combined here, and the
- * member is looked up in the registry, whose entry names somebody only with that identity's
- * signature.
+ * member is looked up in the issuers' registries. The coordinator that shows them is not believed,
+ * and neither is one issuer: an entry names somebody only with a ticket of a requester that may say
+ * who the members are, and the signature of the ticket's identity.
  *
- * @param core checks the shares and the entry
- * @param group of the approval
- * @param stub to the coordinator, which is not believed
+ * @param core checks the shares and the entries
+ * @param trusted the group of the approval
+ * @param group the same as the core takes it
+ * @param trust says whose tickets count
+ * @param stubs to the coordinator, one for each call
  */
 record OpenedApproval(
-    GroupVerifier core, Group group, GroupServiceGrpc.GroupServiceBlockingStub stub) {
+    GroupVerifier core,
+    TrustedGroup trusted,
+    Group group,
+    Trust trust,
+    Supplier<GroupServiceGrpc.GroupServiceBlockingStub> stubs) {
 
-  /** A coordinator that lies could go on for ever. */
-  private static final int MAX_MEMBERS = 1 << 16;
+  /** Members of an epoch. An issuer that tells more could go on for ever. */
+  static final int MAX_MEMBERS = 1 << 14;
+
+  /** Of all issuers, as far as they were read. */
+  private static final class Registries {
+    final Map<ByteString, VerifiedIntent.Ticket> named = new HashMap<>();
+    int whole;
+    @Nullable StatusRuntimeException failure;
+  }
 
   /**
    * Has an approval opened.
    *
-   * @param name of the group
    * @param request that the approval is for
-   * @return the member that made it
-   * @throws CliException if a share does not hold, or the registry does not name its member
+   * @return the ticket of the member that made it
+   * @throws CliException if too few shares hold, or the registries do not name one member
    */
-  GroupMember open(
-      String name,
+  VerifiedIntent.Ticket open(
+      SignedIntent intent,
+      ApprovalRequest request,
+      ByteString approval,
+      ShareSeal.Recipient recipient) {
+    return named(intent, point(intent, request, approval, recipient));
+  }
+
+  private ByteString point(
       SignedIntent intent,
       ApprovalRequest request,
       ByteString approval,
       ShareSeal.Recipient recipient) {
     ByteString digest = IntentVerifier.digest(intent.getPayload());
+    Contributions shares = new Contributions();
+    for (OpenerShare share :
+        stubs
+            .get()
+            .openApproval(OpenApprovalRequest.newBuilder().setSignedIntent(intent).build())
+            .getSharesList()) {
+      recipient
+          .open(share.getOpener(), digest, share.getSealedShare())
+          .ifPresent(plain -> shares.add(share.getOpener(), plain));
+    }
     CombineOpening.Builder combine =
         CombineOpening.newBuilder().setGroup(group).setRequest(request).setApproval(approval);
-    for (OpenerShare share :
-        stub.openApproval(OpenApprovalRequest.newBuilder().setSignedIntent(intent).build())
-            .getSharesList()) {
-      ByteString plain =
-          recipient
-              .open(share.getOpener(), digest, share.getSealedShare())
-              .orElseThrow(
-                  () ->
-                      AttestedGroups.refused(
-                          name, "is shown with a share that is not sealed for this request"));
-      combine.addShares(PartyBytes.newBuilder().setParty(share.getOpener()).setValue(plain));
-    }
-    GroupReply opened = core.call(GroupCall.newBuilder().setCombineOpening(combine).build());
+    GroupReply opened =
+        shares.use(
+            left ->
+                core.call(
+                    GroupCall.newBuilder()
+                        .setCombineOpening(combine.clearShares().addAllShares(left))
+                        .build()));
     if (opened.hasGroupRefused()) {
       throw AttestedGroups.refused(
-          name,
+          trusted.group(),
           "is shown with shares that do not open the approval: "
               + opened.getGroupRefused().getDetail());
     }
-    return named(name, intent, opened.getOpened().getPoint());
+    return opened.getOpened().getPoint();
   }
 
-  private GroupMember named(String name, SignedIntent intent, ByteString point) {
+  /**
+   * A member has joined with as many issuers as the threshold, so so many fewer than all of them
+   * have every member, and one more.
+   */
+  private VerifiedIntent.Ticket named(SignedIntent intent, ByteString point) {
+    Registries registries = new Registries();
+    for (Member issuer : trusted.members().issuers()) {
+      try {
+        if (read(registries.named, intent, issuer.partyId(), point)) {
+          registries.whole++;
+        }
+      } catch (StatusRuntimeException e) {
+        registries.failure = e;
+      }
+    }
+    int needed = trusted.members().issuers().size() - trusted.members().issuerThreshold() + 1;
+    if (registries.whole < needed) {
+      throw registries.failure == null
+          ? AttestedGroups.refused(
+              trusted.group(), "is shown with too few registries that are in order")
+          : CliException.of(registries.failure);
+    }
+    if (registries.named.size() > 1) {
+      throw new CliException(
+          ExitCode.NO,
+          trusted.group()
+              + ": several identities have signed for the member that made the approval, so one of"
+              + " them speaks for another: "
+              + registries.named.values().stream()
+                  .map(ticket -> HexFormat.of().formatHex(ticket.identity().toByteArray()))
+                  .sorted()
+                  .collect(Collectors.joining(", ")));
+    }
+    return registries.named.values().stream()
+        .findFirst()
+        .orElseThrow(
+            () ->
+                new CliException(
+                    ExitCode.NO,
+                    trusted.group()
+                        + ": no identity with a ticket has signed for the member that made the"
+                        + " approval. Issuers that invent members, or a registry that was lost,"
+                        + " look like this."));
+  }
+
+  /**
+   * Reads the registry of an issuer.
+   *
+   * @param named gets the tickets of those that it names for the point, by identity
+   * @return whether it is in order, and whole as far as it says
+   */
+  private boolean read(
+      Map<ByteString, VerifiedIntent.Ticket> named,
+      SignedIntent intent,
+      int issuer,
+      ByteString point) {
     ByteString after = ByteString.EMPTY;
     int seen = 0;
+    ListMembersResponse page;
     do {
-      ListMembersResponse page =
-          stub.listMembers(
-              ListMembersRequest.newBuilder().setSignedIntent(intent).setAfter(after).build());
-      Optional<GroupMember> found =
-          page.getMembersList().stream()
-              .filter(member -> member.getPoint().equals(point))
-              .filter(this::isRegistered)
-              .findFirst();
-      if (found.isPresent()) {
-        return found.get();
+      page =
+          stubs
+              .get()
+              .listMembers(
+                  ListMembersRequest.newBuilder()
+                      .setSignedIntent(intent)
+                      .setIssuer(issuer)
+                      .setAfter(after)
+                      .build());
+      for (GroupMember member : page.getMembersList()) {
+        ByteString ticket = IntentVerifier.digest(member.getTicket().getPayload());
+        if (ByteString.unsignedLexicographicalComparator().compare(ticket, after) <= 0) {
+          return false;
+        }
+        after = ticket;
+        if (member.getPoint().equals(point)) {
+          enter(named, member);
+        }
       }
       seen += page.getMembersCount();
-      after = page.getNext();
-    } while (!after.isEmpty() && seen < MAX_MEMBERS);
-    throw new CliException(
-        ExitCode.NO,
-        name
-            + ": no identity has signed for the member that made the approval. Issuers that invent"
-            + " members, or a registry that was lost, look like this.");
+      if (seen > MAX_MEMBERS || page.getMore() && page.getMembersCount() == 0) {
+        return false;
+      }
+    } while (page.getMore());
+    return true;
   }
 
-  private boolean isRegistered(GroupMember member) {
+  private void enter(Map<ByteString, VerifiedIntent.Ticket> named, GroupMember member) {
+    VerifiedIntent.Ticket ticket;
+    try {
+      ticket = TrustedTicket.of(trusted.group(), trusted.epoch(), member.getTicket(), trust);
+    } catch (AttestationException e) {
+      return; // nobody's
+    }
     CheckRegistration.Builder check =
         CheckRegistration.newBuilder()
             .setGroup(group)
-            .setTicket(member.getTicket())
-            .setIdentity(member.getIdentity())
+            .setTicket(ticket.digest())
+            .setIdentity(ticket.identity())
             .setPoint(member.getPoint())
             .setAcceptance(member.getAcceptance());
-    return core.call(GroupCall.newBuilder().setCheckRegistration(check).build())
-        .hasRegistrationChecked();
+    if (core.call(GroupCall.newBuilder().setCheckRegistration(check).build())
+        .hasRegistrationChecked()) {
+      named.put(ticket.identity(), ticket);
+    }
   }
 }

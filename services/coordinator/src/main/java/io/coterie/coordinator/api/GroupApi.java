@@ -31,6 +31,7 @@ import io.coterie.proto.custody.v1.RegisterMemberRequest;
 import io.coterie.proto.custody.v1.RegisterMemberResponse;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.JoinGroup;
+import io.coterie.proto.party.v1.MembersListed;
 import io.coterie.proto.party.v1.RegisterMember;
 import io.grpc.BindableService;
 import io.grpc.Context;
@@ -188,14 +189,14 @@ public final class GroupApi implements GroupServiceGrpc.AsyncService, BindableSe
     Call call = Call.current();
     VerifiedIntent.Opening opening =
         call.accept(intents, request.getSignedIntent(), VerifiedIntent.Opening.class);
-    ApprovalOpenings.Page page =
-        call.await(caller -> openings.members(opening, request.getAfter(), caller));
-    ListMembersResponse.Builder response =
-        ListMembersResponse.newBuilder().addAllMembers(page.members());
-    if (page.more()) {
-      response.setNext(page.members().getLast().getTicket());
-    }
-    answer.onNext(response.build());
+    MembersListed page =
+        call.await(
+            caller -> openings.members(opening, request.getIssuer(), request.getAfter(), caller));
+    answer.onNext(
+        ListMembersResponse.newBuilder()
+            .addAllMembers(page.getMembersList())
+            .setMore(page.getMore())
+            .build());
     answer.onCompleted();
   }
 }

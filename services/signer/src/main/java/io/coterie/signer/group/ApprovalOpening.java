@@ -1,6 +1,7 @@
 package io.coterie.signer.group;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.opening.ShareSeal;
 import io.coterie.proto.core.v1.ApprovalDecision;
@@ -9,6 +10,7 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.ShareOpening;
 import io.coterie.proto.custody.v1.GroupMember;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.ApprovalOpened;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.MembersListed;
@@ -30,7 +32,7 @@ final class ApprovalOpening implements GroupWork {
   private static final Logger log = LoggerFactory.getLogger(ApprovalOpening.class);
 
   /** Entries of the registry in one report. */
-  static final int PAGE = 500;
+  static final int PAGE = 100;
 
   private final GroupPorts ports;
   private final GroupOrderCheck check;
@@ -131,9 +133,14 @@ final class ApprovalOpening implements GroupWork {
     if (member == null) {
       throw new IllegalStateException("a ticket without a member is listed");
     }
+    SignedIntent intent;
+    try {
+      intent = SignedIntent.parseFrom(ticket.intent());
+    } catch (InvalidProtocolBufferException e) {
+      throw new IllegalStateException("a stored ticket does not decode", e);
+    }
     return GroupMember.newBuilder()
-        .setTicket(ticket.ticket())
-        .setIdentity(ticket.identity())
+        .setTicket(intent)
         .setPoint(member.point())
         .setAcceptance(member.acceptance())
         .build();

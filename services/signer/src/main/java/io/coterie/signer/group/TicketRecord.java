@@ -10,6 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @param group resource name, {@code groups/{group}}
  * @param ticket SHA-256 of the payload of its intent
  * @param identity the Ed25519 key that it is for
+ * @param intent the ticket as its requester has signed it
  * @param reservation the core's record of the application that it is bound to
  * @param member that came of it; null before
  */
@@ -18,6 +19,7 @@ public record TicketRecord(
     int epoch,
     ByteString ticket,
     ByteString identity,
+    ByteString intent,
     ByteString reservation,
     @Nullable Member member) {
 
@@ -42,6 +44,12 @@ public record TicketRecord(
   /** A ticket that is bound to an application. */
   static TicketRecord bound(GroupPlan plan, ByteString identity, ByteString reservation) {
     return new TicketRecord(
-        plan.group(), plan.epoch(), plan.intent().digest(), identity, reservation, null);
+        plan.group(),
+        plan.epoch(),
+        plan.intent().digest(),
+        identity,
+        plan.intent().envelope().toByteString(),
+        reservation,
+        null);
   }
 }

@@ -19,7 +19,7 @@ import java.util.concurrent.CompletionStage;
  */
 final class SqliteTickets implements TicketStore {
   private static final String SELECT =
-      "SELECT name, epoch, ticket, identity, reservation, member, part, runs, point,"
+      "SELECT name, epoch, ticket, identity, intent, reservation, member, part, runs, point,"
           + " acceptance FROM group_ticket WHERE name = ? AND epoch = ? AND ";
 
   private final PartyFile file;
@@ -74,11 +74,12 @@ final class SqliteTickets implements TicketStore {
               boolean first =
                   db.update(
                           "INSERT OR IGNORE INTO group_ticket (name, epoch, ticket, identity,"
-                              + " reservation, account) VALUES (?, ?, ?, ?, ?, ?)",
+                              + " intent, reservation, account) VALUES (?, ?, ?, ?, ?, ?, ?)",
                           bound.group(),
                           bound.epoch(),
                           bound.ticket().toByteArray(),
                           bound.identity().toByteArray(),
+                          bound.intent().toByteArray(),
                           bound.reservation().toByteArray(),
                           DiskShares.ofKeys(requester))
                       == 1;
@@ -167,21 +168,22 @@ final class SqliteTickets implements TicketStore {
   }
 
   private static TicketRecord record(ResultSet rows) throws SQLException {
-    byte[] member = rows.getBytes(6);
+    byte[] member = rows.getBytes(7);
     return new TicketRecord(
         rows.getString(1),
         rows.getInt(2),
         bytes(rows, 3),
         bytes(rows, 4),
         bytes(rows, 5),
+        bytes(rows, 6),
         member == null
             ? null
             : new TicketRecord.Member(
                 ByteString.copyFrom(member),
-                bytes(rows, 7),
-                rows.getInt(8),
-                bytes(rows, 9),
-                bytes(rows, 10)));
+                bytes(rows, 8),
+                rows.getInt(9),
+                bytes(rows, 10),
+                bytes(rows, 11)));
   }
 
   private static ByteString bytes(ResultSet rows, int column) throws SQLException {

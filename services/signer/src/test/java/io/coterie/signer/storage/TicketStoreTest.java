@@ -60,6 +60,7 @@ class TicketStoreTest {
         epoch,
         bytes(name),
         bytes(identity),
+        ByteString.copyFromUtf8("intent " + name),
         ByteString.copyFromUtf8("reservation " + name),
         null);
   }
@@ -146,6 +147,7 @@ class TicketStoreTest {
           List.of(
               "reservation = x'00'",
               "identity = zeroblob(32)",
+              "intent = x'00'",
               "point = x'00'",
               "part = x'00'",
               "acceptance = x'00'",

@@ -3,13 +3,10 @@ package io.coterie.coordinator.custody.group;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.request.Caller;
 import io.coterie.platform.intent.VerifiedIntent;
-import io.coterie.proto.custody.v1.GroupMember;
 import io.coterie.proto.party.v1.GroupReport;
 import io.coterie.proto.party.v1.ListMembers;
 import io.coterie.proto.party.v1.MembersListed;
 import io.coterie.proto.party.v1.OpenApproval;
-import java.util.Comparator;
-import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
@@ -44,51 +41,24 @@ public final class ApprovalOpenings {
   }
 
   /**
-   * A page of the registries.
+   * [R7] has an issuer tell its registry, a page of it.
    *
-   * @param members in the order of their tickets, each that issuers agree on once
-   * @param more whether there are others after these
+   * @param issuer id
+   * @param after digest of the last ticket of the page before; empty for the first
+   * @throws io.coterie.platform.error.CustodyException if it does not answer, or is no issuer
    */
-  public record Page(List<GroupMember> members, boolean more) {
-    public Page {
-      members = List.copyOf(members);
-    }
-  }
-
-  /**
-   * [R7] has the issuers tell their registries. Every member is in that of the issuers that it has
-   * joined with, so more of them have to answer than could be without it.
-   *
-   * @param after ticket of the last member of the page before; empty for the first
-   * @throws io.coterie.platform.error.CustodyException if too few answer
-   */
-  public Page members(VerifiedIntent.Opening opening, ByteString after, Caller caller)
+  public MembersListed members(
+      VerifiedIntent.Opening opening, int issuer, ByteString after, Caller caller)
       throws InterruptedException {
-    GroupSteps.Step step = steps.of(opening, GroupRecord::issuers);
-    int needed = step.group().issuers().size() - step.group().issuerThreshold() + 1;
-    Map<Integer, GroupReport> reports =
-        step.byEnough(
-            needed,
+    GroupSteps.Step step = steps.of(opening, GroupRecord::issuers).of(issuer);
+    return step.byEnough(
+            1,
             step.order().setListMembers(ListMembers.newBuilder().setAfter(after)),
             caller,
-            GroupReport::hasMembersListed);
-    List<MembersListed> pages =
-        reports.values().stream().map(GroupReport::getMembersListed).toList();
-    // Beyond the shortest page that is not the last one of its issuer, others may still have some.
-    ByteString end =
-        pages.stream()
-            .filter(page -> page.getMore() && page.getMembersCount() > 0)
-            .map(page -> page.getMembers(page.getMembersCount() - 1).getTicket())
-            .min(ByteString.unsignedLexicographicalComparator())
-            .orElse(ByteString.EMPTY);
-    Comparator<ByteString> order = ByteString.unsignedLexicographicalComparator();
-    List<GroupMember> members =
-        pages.stream()
-            .flatMap(page -> page.getMembersList().stream())
-            .filter(member -> end.isEmpty() || order.compare(member.getTicket(), end) <= 0)
-            .distinct()
-            .sorted(Comparator.comparing(GroupMember::getTicket, order))
-            .toList();
-    return new Page(members, !end.isEmpty());
+            GroupReport::hasMembersListed)
+        .values()
+        .iterator()
+        .next()
+        .getMembersListed();
   }
 }

@@ -112,6 +112,20 @@ public final class GroupSteps {
       this.parties = parties;
     }
 
+    /**
+     * The same of one party alone.
+     *
+     * @throws io.coterie.platform.error.CustodyException if it does not take it
+     */
+    Step of(int party) {
+      List<Member> one = parties.stream().filter(member -> member.partyId() == party).toList();
+      if (one.isEmpty()) {
+        throw Failure.parties(ErrorReason.PARTY_UNKNOWN, resource, List.of(), 0, "not_of_the_group")
+            .toException();
+      }
+      return new Step(intent, resource, group, channel, one);
+    }
+
     /** The group's epoch, as errors name it. */
     String resource() {
       return resource;
