@@ -125,10 +125,9 @@ abstract class SessionFixture {
      */
     volatile boolean witnesses = true;
 
-    /** Run before anything is broadcast. */
+    /** Run before anything is broadcast, and as soon as a report is sent. */
     volatile Runnable onBroadcast = () -> {};
 
-    /** Run as soon as a report is sent. */
     volatile Runnable onReport = () -> {};
 
     private void state(Sent statement) {
