@@ -325,6 +325,30 @@ class AdmissionTest {
     assertThat(joined(one, 2, 3)).as("the next").allMatch(GroupReport::hasMemberJoined);
   }
 
+  /** Its leak is bounded by the count of runs, so no two of one number begin. */
+  @Test
+  void of_two_runs_of_one_number_that_are_ordered_at_once_one_begins() {
+    TestMember one = person();
+    one.register(issuers());
+    List<Member> two = issuers().subList(0, 2);
+    try (TestMember.Run run = one.new Run(two)) {
+      making.give(run.order(), two);
+      making.give(one.twin(two), two);
+      for (Member issuer : two) {
+        Installation.until(
+            issuer.name() + " refuses one of them",
+            () ->
+                i.coordinator.groupReports.stream()
+                    .filter(message -> message.sender().equals(issuer))
+                    .map(message -> Installation.parse(message.body()).getGroupReport())
+                    .anyMatch(
+                        report ->
+                            report.getRefused().getReason()
+                                == RefusalReason.REFUSAL_REASON_TICKET_SPENT));
+      }
+    }
+  }
+
   /** A coordinator that alters or holds back envelopes ends a run and nothing else. */
   @Test
   void a_lying_coordinator_costs_a_run() {

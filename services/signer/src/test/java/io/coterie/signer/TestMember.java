@@ -22,6 +22,7 @@ import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.RunOrdered;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -59,6 +60,10 @@ final class TestMember implements AutoCloseable {
   private ByteString applicant = ByteString.EMPTY;
   ByteString application = ByteString.EMPTY;
   private ByteString candidate = ByteString.EMPTY;
+
+  /** Before its last run. */
+  private ByteString earlier = ByteString.EMPTY;
+
   ByteString acceptance = ByteString.EMPTY;
   ByteString point = ByteString.EMPTY;
   int runs;
@@ -178,15 +183,8 @@ final class TestMember implements AutoCloseable {
       RANDOM.nextBytes(id);
       session = ByteString.copyFrom(id);
       runs++;
-      var ordered =
-          call(GroupCall.newBuilder()
-                  .setOrderRun(
-                      OrderRun.newBuilder()
-                          .setGroup(group)
-                          .setSealedCandidate(candidate)
-                          .setNumber(runs)
-                          .setSessionId(session)))
-              .getRunOrdered();
+      earlier = candidate;
+      var ordered = ordered(session);
       candidate = ordered.getSealedCandidate();
       runOrder = ordered.getOrder();
       Party me =
@@ -276,6 +274,28 @@ final class TestMember implements AutoCloseable {
     public void close() {
       core.close();
     }
+  }
+
+  private RunOrdered ordered(ByteString session) {
+    return call(GroupCall.newBuilder()
+            .setOrderRun(
+                OrderRun.newBuilder()
+                    .setGroup(group)
+                    .setSealedCandidate(earlier)
+                    .setNumber(runs)
+                    .setSessionId(session)))
+        .getRunOrdered();
+  }
+
+  /** Another run of the last one's number, which no honest member orders. */
+  GroupOrder.Builder twin(List<Member> issuers) {
+    ByteString session = order().getCoordinatorNonce();
+    return order()
+        .setJoinGroup(
+            JoinGroup.newBuilder()
+                .setRunOrder(ordered(session).getOrder())
+                .setRunSessionId(session)
+                .addAllIssuers(issuers.stream().map(Member::partyId).toList()));
   }
 
   /** The approval of a request. */

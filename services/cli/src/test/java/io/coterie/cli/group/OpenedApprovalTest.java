@@ -55,6 +55,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.UUID;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -85,6 +86,9 @@ class OpenedApprovalTest {
   /** The answer of an issuer to one call. */
   private final Map<Integer, Function<ListMembersRequest, ListMembersResponse>> registries =
       new TreeMap<>();
+
+  /** How often a registry was asked for. */
+  private final AtomicInteger asked = new AtomicInteger();
 
   @BeforeEach
   void start() throws Exception {
@@ -213,6 +217,7 @@ class OpenedApprovalTest {
     @Override
     public void listMembers(
         ListMembersRequest request, StreamObserver<ListMembersResponse> answer) {
+      asked.incrementAndGet();
       var registry = registries.get(request.getIssuer());
       if (registry == null) {
         answer.onError(Status.UNAVAILABLE.asRuntimeException());
@@ -316,7 +321,9 @@ class OpenedApprovalTest {
     for (ListMembersResponse page : List.of(again, empty)) {
       registries.put(1, _ -> page);
       registry(2, entry(ticket(1)));
+      asked.set(0);
       assertThat(open().identity()).isEqualTo(identity(1));
+      assertThat(asked).hasValueLessThanOrEqualTo(4);
       registries.put(2, _ -> page);
       fails(ExitCode.REFUSED, "too few registries");
     }
