@@ -24,7 +24,9 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -307,6 +309,7 @@ class AdmissionTest {
       GroupOrder.Builder moved = first.order();
       moved.getJoinGroupBuilder().setRunSessionId(ofOther.session);
       refused(RefusalReason.REFUSAL_REASON_APPLICANT_INVALID, moved);
+      refusedOnAnAnswer(moved, first.order());
       GroupOrder.Builder alone = first.order();
       alone.getJoinGroupBuilder().clearIssuers().addIssuers(1);
       refused(RefusalReason.REFUSAL_REASON_ORDER_MISMATCH, alone);
@@ -323,6 +326,25 @@ class AdmissionTest {
           () -> refused(first.order(), 1).getReason() == RefusalReason.REFUSAL_REASON_TICKET_SPENT);
     }
     assertThat(joined(one, 2, 3)).as("the next").allMatch(GroupReport::hasMemberJoined);
+  }
+
+  /**
+   * The second order comes when alpha's answer to the first has just left, and is judged by itself.
+   */
+  private void refusedOnAnAnswer(GroupOrder.Builder order, GroupOrder.Builder next) {
+    next.getJoinGroupBuilder().setRunSessionId(order.getJoinGroup().getRunSessionId());
+    AtomicBoolean first = new AtomicBoolean(true);
+    AtomicReference<GroupStepRefused> answer = new AtomicReference<>();
+    i.network.tap(
+        (from, to, body) -> {
+          if (Installation.parse(body).hasGroupReport() && first.getAndSet(false)) {
+            answer.set(refused(next, 1));
+          }
+          return body;
+        });
+    refused(RefusalReason.REFUSAL_REASON_APPLICANT_INVALID, order);
+    i.network.tap((_, _, body) -> body);
+    assertThat(answer.get().getReason()).isEqualTo(RefusalReason.REFUSAL_REASON_APPLICANT_INVALID);
   }
 
   /** Its leak is bounded by the count of runs, so no two of one number begin. */

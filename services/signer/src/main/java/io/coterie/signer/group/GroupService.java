@@ -374,24 +374,27 @@ public final class GroupService implements AutoCloseable {
   }
 
   private void refuse(GroupRun run, NotDoneException why) {
+    run.closeSession();
     if (run.report == null) {
       end(
           run,
           GroupReport.newBuilder().setRefused(why.message()),
           "refused",
           why.reason().name().substring("REFUSAL_REASON_".length()).toLowerCase(Locale.ROOT));
+    } else {
+      forget(run);
     }
-    forget(run);
   }
 
   private void end(GroupRun run, GroupReport.Builder report, String outcome, String cause) {
     run.over = true;
     run.report = report.setSessionId(run.id.bytes()).build();
     reports.ended(run, outcome, cause);
-    reports.tell(run, run.report);
     if (run.session == null) {
+      // Before the answer, at which the next order of the same session may come.
       forget(run);
     }
+    reports.tell(run, run.report);
   }
 
   private void tellAgain(GroupRun run, Member sender) {
