@@ -2,7 +2,9 @@ package io.coterie.signer;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -263,14 +265,13 @@ class CrashTest {
 
   @Test
   void exclusion_survives() {
-    i.createKey(KEY, 2);
+    i.createEcdsaKey(KEY, 2);
     i.network.tap(
         (from, to, body) ->
             from.name().equals("bravo") && to.name().equals("alpha") && isEnvelope(body)
                 ? withEnvelope(body, FakeCore.POISON)
                 : body);
-    SignedIntent sign = i.signed(i.signingIntent(Installation.requestId(), KEY, "x"));
-    SessionId session = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 2).build());
+    SessionId session = signsDigest(1, 2);
     var report = i.coordinator.awaitFrom("alpha", session).report();
     assertThat(report.getAborted().getCulpritsList()).containsExactly(2);
     i.network.tap((_, _, body) -> body);
@@ -281,11 +282,21 @@ class CrashTest {
           i.restart("alpha");
           return i.party("alpha").store.shares().excluded(KEY).equals(Set.of(2));
         });
-    SessionId later = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 2).build());
+    SessionId later = signsDigest(1, 2);
     assertThat(i.coordinator.awaitFrom("alpha", later).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
-    SessionId without = i.coordinator.give(i.coordinator.signOrder(sign, KEY, 2, 1, 3).build());
+    SessionId without = signsDigest(1, 3);
     Installation.until("without bravo it works", () -> i.coordinator.partials(without) == 2);
+  }
+
+  /** Orders the signature of a digest with the ECDSA key. */
+  private SessionId signsDigest(int... set) {
+    SignedIntent sign = i.signed(i.digestIntent(KEY, ByteString.copyFrom(new byte[32])));
+    return i.coordinator.give(
+        i.coordinator
+            .order(ProtocolId.PROTOCOL_ID_ECDSA_SIGN, KEY, 2, set)
+            .setSignedIntent(sign)
+            .build());
   }
 
   static boolean isEnvelope(byte[] body) {

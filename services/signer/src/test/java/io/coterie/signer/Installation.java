@@ -98,18 +98,12 @@ public final class Installation implements AutoCloseable {
       new PresignatureLimits(64, 100, 16, Duration.ofHours(1));
   public static final SessionLimits LIMITS =
       new SessionLimits(
-          256,
-          256,
-          1024,
-          Duration.ofSeconds(60),
-          Duration.ofMillis(500),
-          Duration.ofMillis(20),
-          POOL);
+          256, 256, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofMillis(20), POOL);
 
   /** The same, with deadlines that count at once. */
   public static SessionLimits quick() {
     return new SessionLimits(
-        256, 256, 1024, Duration.ofSeconds(60), Duration.ZERO, Duration.ofMillis(5), POOL);
+        256, 256, Duration.ofSeconds(60), Duration.ZERO, Duration.ofMillis(5), POOL);
   }
 
   private static final SecureRandom RANDOM = new SecureRandom();

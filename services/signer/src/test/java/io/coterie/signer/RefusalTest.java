@@ -279,7 +279,7 @@ class RefusalTest {
   /** Records are written in their order, so all of before are there then. */
   private static void awaitRecordOfGoodOrder() {
     SessionId later = i.coordinator.give(good(i).build());
-    awaitCompleted(later);
+    awaitContributed(later);
     String hex = java.util.HexFormat.of().formatHex(later.bytes().toByteArray());
     Installation.until(
         "a later session is in the audit trail",
@@ -338,7 +338,7 @@ class RefusalTest {
   void replayed_order_is_refused() {
     Order order = good(i).build();
     SessionId session = i.coordinator.give(order);
-    awaitCompleted(session);
+    awaitContributed(session);
     i.coordinator.give(order);
     assertThat(i.coordinator.awaitFrom("alpha", session).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED);
@@ -349,7 +349,7 @@ class RefusalTest {
     String requestId = Installation.requestId();
     SessionId first =
         i.coordinator.give(order(i, i.signed(i.signingIntent(requestId, KEY, "pay Ann"))).build());
-    awaitCompleted(first);
+    awaitContributed(first);
     SessionId second =
         i.coordinator.give(order(i, i.signed(i.signingIntent(requestId, KEY, "pay Bob"))).build());
     assertThat(i.coordinator.awaitFrom("alpha", second).report().getRefused().getReason())
@@ -359,8 +359,8 @@ class RefusalTest {
   @Test
   void same_intent_in_a_new_session_is_a_retry() {
     SignedIntent intent = i.signed(i.signingIntent(Installation.requestId(), KEY, "pay Ann"));
-    awaitCompleted(i.coordinator.give(order(i, intent).build()));
-    awaitCompleted(i.coordinator.give(order(i, intent).build()));
+    awaitContributed(i.coordinator.give(order(i, intent).build()));
+    awaitContributed(i.coordinator.give(order(i, intent).build()));
   }
 
   @Test
@@ -379,7 +379,7 @@ class RefusalTest {
     assertThat(core.started.get()).isEqualTo(started);
     // The session id was not burnt: the coordinator's own order still runs.
     assertThat(i.coordinator.give(order)).isEqualTo(session);
-    awaitCompleted(session);
+    awaitContributed(session);
     awaitRecordOfGoodOrder();
     assertThat(i.party("alpha").store.audit().read(1, 10_000))
         .noneMatch(r -> "not_a_coordinator".equals(r.event().fields().get("cause")));
@@ -416,7 +416,7 @@ class RefusalTest {
               assertThat(c.getEpoch()).isEqualTo(1);
               assertThat(c.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_BLS_SIGN);
             });
-    awaitCompleted(i.coordinator.give(good(i).build()));
+    awaitContributed(i.coordinator.give(good(i).build()));
   }
 
   /** Nobody who reaches a party fills its disk, not even with what is soon forgotten. */
@@ -549,15 +549,15 @@ class RefusalTest {
     return i.network.roster().byName(name).orElseThrow();
   }
 
-  private static void awaitCompleted(SessionId session) {
+  private static void awaitContributed(SessionId session) {
     String hex = java.util.HexFormat.of().formatHex(session.bytes().toByteArray());
     Installation.until(
-        session + " is completed at alpha",
+        session + " is done at alpha",
         () ->
             i.party("alpha").store.audit().read(1, 10_000).stream()
                 .anyMatch(
                     r ->
-                        r.event().outcome().equals("completed")
+                        r.event().outcome().equals("contributed")
                             && hex.equals(r.event().fields().get("session_id"))));
   }
 

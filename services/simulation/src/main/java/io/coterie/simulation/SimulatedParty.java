@@ -61,7 +61,6 @@ final class SimulatedParty {
       new SessionLimits(
           256,
           256,
-          1024,
           Duration.ofSeconds(60),
           CLOCK_SKEW,
           Duration.ofMillis(20),

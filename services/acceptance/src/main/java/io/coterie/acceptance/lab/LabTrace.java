@@ -85,7 +85,7 @@ public final class LabTrace {
         lines(
                 cluster.messaging().log(),
                 end,
-                l -> l.contains(id) && l.contains("PUT /v1/messages/multi_recipient"))
+                l -> l.contains(id) && l.contains("PUT /v1/messages/"))
             .stream()
             .map(this::millis)
             .toList();
@@ -104,7 +104,7 @@ public final class LabTrace {
       Path log = cluster.signer(signer).log();
       double received = event(log, end, id, "CHECKED");
       double claimed = event(log, end, id, "CLAIMED");
-      double sent = event(log, end, id, "LAST_SENT");
+      double sent = event(log, end, id, "LAST_SENT_UNOBSERVED");
       double arrived =
           accepted.stream().filter(at -> at >= sent).min(Comparator.naturalOrder()).orElse(sent);
       parties.add(new Span("order to " + signer, "way", ordered, received));

@@ -268,7 +268,7 @@ final class Measurement implements AutoCloseable {
     ByteString message = ByteString.copyFromUtf8(MESSAGE);
     measure(
         cell,
-        presigned ? Floor.Operation.SIGN : rounds,
+        presigned ? Floor.Operation.SIGN_PRESIGNED : rounds,
         cluster.partyNames().subList(0, cell.shape().threshold()),
         () -> {
           SigningIntent.Builder intent =

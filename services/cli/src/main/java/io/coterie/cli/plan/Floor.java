@@ -29,13 +29,17 @@ public final class Floor {
     /** The same for all, in the sending mode of the installation. */
     BROADCAST,
     /** One message for each peer, always at once. */
-    PRIVATE
+    PRIVATE,
+    /** One message, to the coordinator alone. */
+    ANSWER
   }
 
   /** An operation, with the rounds between the parties. */
   public enum Operation {
-    /** BLS, or ECDSA and FROST with a presignature: a signature in one round. */
-    SIGN(Round.BROADCAST),
+    /** BLS: a signature in one round, of which nobody but the coordinator hears. */
+    SIGN(Round.ANSWER),
+    /** ECDSA and FROST with a presignature: in one round, too. */
+    SIGN_PRESIGNED(Round.BROADCAST),
     /** FROST without a presignature. */
     SIGN_FROST(Round.BROADCAST, Round.BROADCAST),
     /** ECDSA without a presignature. */
@@ -100,6 +104,7 @@ public final class Floor {
           case BROADCAST ->
               network.broadcast(party, ready[party], last ? members.size() : coordinator, next);
           case PRIVATE -> network.each(party, ready[party], coordinator, next);
+          case ANSWER -> network.hear(party, coordinator, ready[party], next);
         }
       }
       ready = next;
@@ -148,7 +153,8 @@ public final class Floor {
       }
     }
 
-    private void hear(int from, int to, double sent, double[] heard) {
+    /** One member sends to one other. */
+    void hear(int from, int to, double sent, double[] heard) {
       heard[to] = Math.max(heard[to], sent + toMessaging[from] + fromMessaging[to]);
     }
   }

@@ -133,6 +133,15 @@ public enum Protocol {
   }
 
   /**
+   * Whether a party's one contribution goes to the coordinator alone. Nothing that a party does
+   * later depends on those of the others: a second signature would be the same, and a wrong
+   * contribution shows nobody a secret (docs/adr/0071).
+   */
+  public boolean answersCoordinatorAlone() {
+    return operation.signs() && !signsAtRandom();
+  }
+
+  /**
    * Whether its parties multiply with the secrets that pairs of them have in common, of which a
    * wrong message tells whether a guess was right. Key generation, refresh and reshare use none:
    * they make new ones, which are forgotten with a run that fails.

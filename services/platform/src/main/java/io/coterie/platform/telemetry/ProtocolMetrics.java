@@ -6,7 +6,10 @@ import java.time.Duration;
 
 /** The metrics of protocol sessions, with the same names and labels in signers and coordinators. */
 public final class ProtocolMetrics {
-  /** Timer {protocol, round, party, region}: from entering a round to leaving it. */
+  /**
+   * Timer {protocol, round, party, region}: from entering a round to leaving it. At a signer of
+   * BLS, which waits for no peer, from the order to the own contribution.
+   */
   public static final String ROUND = "coterie.protocol.round";
 
   /** Timer {protocol, round, straggler}: from the own message sent to the last missing peer's. */

@@ -162,7 +162,6 @@ public record SignerProperties(
   public record Sessions(
       @DefaultValue("256") int max,
       @DefaultValue("256") int maxPerRequester,
-      @DefaultValue("2") int maxCombining,
       @DefaultValue("2m") Duration maxTime,
       @DefaultValue("1s") Duration clockSkew,
       @DefaultValue("30ms") Duration combineDelay,
@@ -177,13 +176,7 @@ public record SignerProperties(
 
     SessionLimits limits(Presignatures presignatures) {
       return new SessionLimits(
-          max,
-          maxPerRequester,
-          maxCombining,
-          maxTime,
-          clockSkew,
-          combineDelay,
-          presignatures.limits());
+          max, maxPerRequester, maxTime, clockSkew, combineDelay, presignatures.limits());
     }
 
     int poolSize() {

@@ -5,11 +5,10 @@ import java.time.Duration;
 /**
  * How much this party does at once, and for how long.
  *
- * @param maxSessions sessions from order to last own message
+ * @param maxSessions sessions from order to last own message; and as many that only wait to see
+ *     their result, beyond which a session ends with its last own message
  * @param maxSessionsPerRequester the same, for one requester, which never gets more than seven
  *     times as many as are free: {@link io.coterie.platform.limit.FairPlaces}
- * @param maxCombining sessions that only wait to see their result, if that cannot be another one;
- *     beyond it a session ends with its last own message. Of others as many as {@code maxSessions}.
  * @param maxSessionTime an order with a later deadline is refused
  * @param clockSkew by how much this party's clock and a requester's may differ
  * @param combineDelay how long a session that only waits to see its result lets messages lie, so
@@ -19,7 +18,6 @@ import java.time.Duration;
 public record SessionLimits(
     int maxSessions,
     int maxSessionsPerRequester,
-    int maxCombining,
     Duration maxSessionTime,
     Duration clockSkew,
     Duration combineDelay,
@@ -48,7 +46,7 @@ public record SessionLimits(
   public static final int MAX_KEY_PUBLIC_BYTES = 8 * 1024;
 
   public SessionLimits {
-    if (maxSessions < 1 || maxSessionsPerRequester < 1 || maxCombining < 0) {
+    if (maxSessions < 1 || maxSessionsPerRequester < 1) {
       throw new IllegalArgumentException("limits of sessions must be positive");
     }
     if (maxSessionTime.isNegative() || maxSessionTime.isZero()) {

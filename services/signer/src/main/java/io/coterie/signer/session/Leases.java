@@ -46,13 +46,12 @@ final class Leases {
   }
 
   /**
-   * Takes a place among the sessions that only wait to see their result; false without one. A
-   * signature that would be another one if it were made again has more places, because this party
-   * must know whether there is a first.
+   * Takes a place among the sessions that only wait to see their result; false without one. There
+   * are as many as before the last message, because this party must know whether there is a
+   * signature: it would be another one if it were made again.
    */
   boolean combine(Session session) {
-    int most = session.order == null ? limits.maxCombining() : limits.maxSessions();
-    return takeOf(combining, most, session.untilEnd);
+    return takeOf(combining, limits.maxSessions(), session.untilEnd);
   }
 
   /**

@@ -161,7 +161,7 @@ final class SessionDriver {
         case StepEffect.LeaveRound _,
             StepEffect.EnterRound _,
             StepEffect.Miss _,
-            StepEffect.RestUntilResult _,
+            StepEffect.LastSent _,
             StepEffect.Complete _ ->
             throw new IllegalStateException("a run that has ended goes on");
       }
@@ -209,7 +209,7 @@ final class SessionDriver {
           session.sentNanos = nowNanos;
         }
         case StepEffect.Miss(List<Integer> missing) -> session.missing = missing;
-        case StepEffect.RestUntilResult _ -> lastSent(session);
+        case StepEffect.LastSent(boolean rests) -> lastSent(session, rests, nowNanos);
         case StepEffect.Ignore(String reason) -> accounts.telemetry().dropped(reason);
         case StepEffect.Complete(Done done) -> done(session, done);
         case StepEffect.Fail(Abort abort) -> aborted(session, abort);
@@ -228,9 +228,12 @@ final class SessionDriver {
     return may;
   }
 
-  private void lastSent(Session session) {
+  private void lastSent(Session session, boolean rests, long nowNanos) {
     session.untilLastSent.close();
-    if (!running.leases().combine(session)) {
+    if (!rests) {
+      accounts.records().contributed(session, nowNanos);
+    }
+    if (!rests || !running.leases().combine(session)) {
       end(session, Event.LAST_SENT_UNOBSERVED, SessionRecords.NO_CAUSE, NO_RESULT);
       return;
     }
@@ -423,7 +426,7 @@ final class SessionDriver {
     if (session.state == State.RUNNING) {
       reportMissing(session);
     }
-    if (session.state == State.COMBINING && session.order != null) {
+    if (session.state == State.COMBINING) {
       return; // the coordinator does not decide whether this party sees what it contributed to
     }
     endIfAllowed(session, Event.CANCEL, SessionRecords.NO_CAUSE);

@@ -30,7 +30,9 @@ public final class SessionLifecycle {
     CANCELLED(
         "by the coordinator that ordered it, by a newer order for the same, or because another"
             + " party takes no part"),
-    CONTRIBUTED("this party has sent its last message; too many wait for their result already"),
+    CONTRIBUTED(
+        "this party has sent its last message, and needs nothing of the others or finds too many"
+            + " waiting for their result already"),
     STOPPED("the process ended first");
 
     private final String text;
@@ -63,7 +65,8 @@ public final class SessionLifecycle {
     SHARE_EXISTS("a share made by this very request exists"),
     CLAIMED("the claim is on disk"),
     LAST_SENT("only peers' messages are missing now"),
-    LAST_SENT_UNOBSERVED("the same, but too many sessions wait for that already"),
+    LAST_SENT_UNOBSERVED(
+        "the same, but this party needs none of them, or too many sessions wait for theirs"),
     SHARE_MADE("key generation made a share"),
     SHARE_STORED("the share is on disk"),
     SIGNED("the signature is complete"),

@@ -148,6 +148,15 @@ final class SessionRecords {
     }
   }
 
+  /**
+   * The one message of a session has left, which waits for nobody's: its round was all that this
+   * party did, from the order on.
+   */
+  void contributed(Session session, long nowNanos) {
+    telemetry.roundLeft(
+        session.plan().protocol(), session.round, Math.max(0, nowNanos - session.orderedNanos));
+  }
+
   /** The core ended the run of a session. */
   void aborted(SessionPlan plan, Abort abort) {
     log.warn(

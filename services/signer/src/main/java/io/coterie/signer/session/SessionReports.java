@@ -44,7 +44,10 @@ final class SessionReports {
         .build();
   }
 
-  /** A message of the core leaves. A broadcast goes to the coordinator too. */
+  /**
+   * A message of the core leaves. A broadcast goes to the coordinator too, or to it alone where the
+   * other parties need it for nothing.
+   */
   void message(Session session, Outgoing outgoing) {
     PartyMessage message = envelope(session.id, outgoing.getEnvelope());
     if (outgoing.getRecipient() != 0) {
@@ -52,6 +55,11 @@ final class SessionReports {
           .roster()
           .byPartyId(outgoing.getRecipient())
           .ifPresent(member -> network.send(member, message, session.traceparent));
+      return;
+    }
+    if (session.plan().protocol().answersCoordinatorAlone()) {
+      // For one recipient the pairwise session costs less than the sender key with its signatures.
+      network.send(session.coordinator, message, session.traceparent);
       return;
     }
     List<Member> recipients = new ArrayList<>();

@@ -28,8 +28,12 @@ sealed interface StepEffect {
    */
   record Miss(List<Integer> missing) implements StepEffect {}
 
-  /** This party has sent its last message of a signature, and only waits for the result. */
-  record RestUntilResult() implements StepEffect {}
+  /**
+   * This party has sent its last message of a signature.
+   *
+   * @param rests whether it waits for the result, or needs nothing of the others
+   */
+  record LastSent(boolean rests) implements StepEffect {}
 
   /** The core ignored a message. */
   record Ignore(String reason) implements StepEffect {}
@@ -63,7 +67,7 @@ sealed interface StepEffect {
       case WAITING -> {
         effects.add(new Miss(List.copyOf(step.getWaiting().getMissingList())));
         if (protocol.operation().signs() && state == State.RUNNING && now == protocol.lastRound()) {
-          effects.add(new RestUntilResult());
+          effects.add(new LastSent(!protocol.answersCoordinatorAlone()));
         }
       }
       case DROPPED -> effects.add(ignored(step));

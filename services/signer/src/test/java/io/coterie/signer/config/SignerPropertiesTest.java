@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 class SignerPropertiesTest {
   private static SignerProperties.Sessions sessions(Duration clockSkew) {
     return new SignerProperties.Sessions(
-        256, 256, 2, Duration.ofMinutes(2), clockSkew, Duration.ofMillis(30), 0);
+        256, 256, Duration.ofMinutes(2), clockSkew, Duration.ofMillis(30), 0);
   }
 
   /** Ids are taken that are so far ahead: after a start the fence must lie behind all of them. */

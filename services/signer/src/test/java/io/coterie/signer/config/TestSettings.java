@@ -43,8 +43,7 @@ final class TestSettings {
             roots,
             Duration.ofHours(6),
             false),
-        new SignerProperties.Sessions(
-            8, 8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
+        new SignerProperties.Sessions(8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
         new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
         Duration.ofSeconds(1),
         new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),

@@ -352,7 +352,7 @@ abstract class BoundSigningTest extends SessionFixture {
   /** A session still counts for the limit while it has something to send. */
   @Test
   void session_of_several_rounds_counts_until_its_last_message() {
-    limits = new SessionLimits(1, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    limits = new SessionLimits(1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     ecdsaKey();
     SessionId first = give(ecdsaSigning(ecdsaIntent()));
@@ -440,8 +440,7 @@ abstract class BoundSigningTest extends SessionFixture {
   /** However many refusals were recorded before: its order is on record. */
   @Test
   void session_that_ended_while_it_was_claimed_has_its_end_on_record() {
-    limits =
-        new SessionLimits(64, 64, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    limits = new SessionLimits(64, 64, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     ecdsaKey();
     for (int i = 0; i < RefusalRate.BURST + 100; i++) {
@@ -490,7 +489,7 @@ abstract class BoundSigningTest extends SessionFixture {
   private SessionId waitsForTheStart(int sessions) {
     limits =
         new SessionLimits(
-            sessions + 1, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+            sessions + 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     net.witnesses = false;
     start();
     ecdsaKey();

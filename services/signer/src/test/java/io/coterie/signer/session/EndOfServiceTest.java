@@ -18,11 +18,11 @@ import org.junit.jupiter.api.Test;
 abstract class EndOfServiceTest extends SessionFixture {
   @Test
   void draining_refuses_new_orders_and_lets_running_ones_finish() throws Exception {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
     awaitEnvelope(session);
     assertThat(driver().drain(Duration.ofMillis(10))).as("one still runs").isFalse();
-    SessionId late = give(signing(1, 2));
+    SessionId late = give(ecdsaSigning(ecdsaIntent()));
     assertThat(awaitReport(late).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
     CompletableFuture<Boolean> drained =
@@ -34,22 +34,21 @@ abstract class EndOfServiceTest extends SessionFixture {
                 return false;
               }
             });
-    envelope(session, ROUND_1);
+    bravoPlays(session, 3);
     assertThat(drained.get()).isTrue();
-    awaitEnded("bls_sign completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
   void what_still_lives_at_the_end_is_stopped() {
-    key(KeyShare.State.ACTIVE);
-    SessionId combining = give(signing(1, 2));
-    awaitEnvelope(combining);
+    ecdsaKey();
+    given(ecdsaIntent());
     ledger.held = true;
-    give(signing(1, 2));
+    give(ecdsaSigning(ecdsaIntent()));
     Installation.until("one claims", () -> ledger.waiting.size() == 1);
     driver().close();
     assertThat(watch.ended)
-        .containsExactlyInAnyOrder("bls_sign stopped none", "bls_sign stopped none");
+        .containsExactlyInAnyOrder("ecdsa_sign stopped none", "ecdsa_sign stopped none");
     assertThat(core.open.get()).isZero();
   }
 

@@ -179,8 +179,7 @@ class ForgottenKeyTest extends SessionFixture {
       driver().onReport(peer, share.session(), TestEvidence.completed(peer.partyId(), share));
     }
     awaitEnvelope(signing);
-    envelope(signing, ROUND_1);
-    awaitEnded("bls_sign completed none");
+    awaitEnded("bls_sign contributed none");
   }
 
   /** The core keeps one presignature that it was to drop. */

@@ -37,8 +37,7 @@ abstract class KeyGenerationTest extends SessionFixture {
       driver().onReport(peer, share.session(), TestEvidence.completed(peer.partyId(), share));
     }
     awaitEnvelope(session);
-    envelope(session, ROUND_1);
-    awaitEnded("bls_sign completed none");
+    awaitEnded("bls_sign contributed none");
   }
 
   @Test

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
-import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
@@ -38,12 +37,11 @@ class LeasesTest {
     pool.close();
   }
 
-  /** Two places for sessions, one for a requester's, one for those that only wait. */
+  /** Two places for sessions, one for a requester's, two for those that only wait. */
   private final Leases leases =
       new Leases(
           new SessionLimits(
               2,
-              1,
               1,
               Duration.ofSeconds(60),
               Duration.ZERO,
@@ -110,7 +108,6 @@ class LeasesTest {
             new SessionLimits(
                 256,
                 256,
-                1,
                 Duration.ofSeconds(60),
                 Duration.ZERO,
                 Duration.ZERO,
@@ -124,16 +121,14 @@ class LeasesTest {
   }
 
   @Test
-  void signature_that_would_be_another_one_has_more_places_to_wait() {
+  void as_many_wait_for_their_signature_as_run() {
+    assertThat(leases.admit(session())).isTrue();
+    Session first = session();
+    assertThat(leases.combine(first)).isTrue();
     assertThat(leases.combine(session())).isTrue();
     assertThat(leases.combine(session())).isFalse();
-    Session random = session();
-    random.order = Order.getDefaultInstance();
-    assertThat(leases.combine(random)).isTrue();
-    random.untilEnd.close();
-    Session next = session();
-    next.order = Order.getDefaultInstance();
-    assertThat(leases.combine(next)).isTrue();
+    first.untilEnd.close();
+    assertThat(leases.combine(session())).isTrue();
   }
 
   @Test

@@ -116,7 +116,7 @@ abstract class PresigningTest extends SessionFixture {
 
   @Test
   void pool_has_limits_of_its_own() {
-    limits = new SessionLimits(2, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    limits = new SessionLimits(2, 1, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     ecdsaKey();
     SessionId first = give(presigning());
@@ -144,7 +144,6 @@ abstract class PresigningTest extends SessionFixture {
   void session_makes_as_many_presignatures_as_were_ordered() {
     limits =
         new SessionLimits(
-            8,
             8,
             8,
             Duration.ofSeconds(60),
@@ -236,7 +235,6 @@ abstract class PresigningTest extends SessionFixture {
   void presignature_has_an_age() {
     limits =
         new SessionLimits(
-            8,
             8,
             8,
             Duration.ofSeconds(60),

@@ -88,7 +88,7 @@ abstract class SessionFixture {
   final List<AuditEvent> audit = new CopyOnWriteArrayList<>();
   static final PresignatureLimits POOL = new PresignatureLimits(2, 3, 2, Duration.ofMinutes(1));
   SessionLimits limits =
-      new SessionLimits(8, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+      new SessionLimits(8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   @Nullable WorkPool pool;
   @Nullable SessionService driver;
 

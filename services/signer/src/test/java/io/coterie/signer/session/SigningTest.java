@@ -23,21 +23,53 @@ import java.util.concurrent.CompletableFuture;
 import org.junit.jupiter.api.Test;
 
 /**
- * Signs with one scheme whose signature is the same each time; the steps of any session are seen
+ * Signs with a scheme whose signature is the same each time; the steps of any session are seen
  * here.
  */
 abstract class SigningTest extends SessionFixture {
   @Test
-  void signs_with_one_peer() {
-    SessionId session = running();
-    assertThat(net.sent.element().to()).containsExactly(bravo, coordinator);
-    envelope(session, ROUND_1);
-    awaitEnded("bls_sign completed none");
+  void contribution_goes_to_the_coordinator_alone_and_the_session_ends_with_it() {
+    key(KeyShare.State.ACTIVE);
+    SessionId session = give(signing(1, 2));
+    awaitEnded("bls_sign contributed none");
+    assertThat(net.sent.element().to()).containsExactly(coordinator);
     assertThat(core.open.get()).isZero();
-    assertThat(watch.rounds).containsExactly("bls_sign 1", "bls_sign 1 for bravo");
+    assertThat(watch.rounds).containsExactly("bls_sign 1");
+    assertThat(audit.getLast().outcome()).isEqualTo("contributed");
     assertThat(audit.getLast().fields())
-        .containsKeys("result_digest", "intent_digest", "session_id", "request_id", "key")
+        .containsKeys("intent_digest", "session_id", "request_id", "key")
+        .doesNotContainKey("result_digest")
         .doesNotContainValue("hello");
+    // A peer that shows its own wastes its time, whatever is in it.
+    for (byte[] any : List.of(ROUND_1, FakeCore.POISON, FakeCore.FREEZE, FakeCore.BUG)) {
+      envelope(session, any);
+    }
+    give(signing(1, 2));
+    Installation.until("the peer is no worse for it", () -> watch.ended.size() == 2 && live() == 0);
+    assertThat(watch.ended).containsOnly("bls_sign contributed none");
+    assertThat(net.sent).hasSize(2).allMatch(sent -> sent.message().hasEnvelope());
+    assertThat(shares.exclusions).isEmpty();
+  }
+
+  @Test
+  void envelope_of_a_peer_before_the_order_is_never_looked_at() {
+    key(KeyShare.State.ACTIVE);
+    ByteString bytes = signing(1, 2).build().toByteString();
+    envelope(SessionId.ofOrder(bytes), FakeCore.POISON);
+    driver().onOrder(coordinator, bytes, null);
+    awaitEnded("bls_sign contributed none");
+    assertThat(shares.exclusions).isEmpty();
+  }
+
+  @Test
+  void signature_that_peers_contribute_to_is_on_record() {
+    SessionId session = running();
+    bravoPlays(session, 3);
+    awaitEnded("ecdsa_sign completed none");
+    assertThat(core.open.get()).isZero();
+    assertThat(watch.rounds).contains("ecdsa_sign 3", "ecdsa_sign 3 for bravo");
+    assertThat(audit.getLast().fields())
+        .containsKeys("result_digest", "intent_digest", "session_id", "request_id", "key");
   }
 
   @Test
@@ -47,10 +79,10 @@ abstract class SigningTest extends SessionFixture {
     awaitEnded("bls_sign completed none");
   }
 
-  /** A session with bravo that has sent its first envelope. */
+  /** A session with bravo that has sent its first envelope of several. */
   private SessionId running() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2));
+    ecdsaKey();
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
     awaitEnvelope(session);
     return session;
   }
@@ -66,19 +98,22 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void envelope_before_its_order_is_kept() {
-    key(KeyShare.State.ACTIVE);
-    ByteString bytes = signing(1, 2).build().toByteString();
-    envelope(SessionId.ofOrder(bytes), ROUND_1);
+    ecdsaKey();
+    ByteString bytes = ecdsaSigning(ecdsaIntent()).build().toByteString();
+    bravoPlays(SessionId.ofOrder(bytes), 3);
     driver().onOrder(coordinator, bytes, null);
-    awaitEnded("bls_sign completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
   void envelope_while_the_claim_is_written_is_kept() {
-    SessionId session = claiming();
-    envelope(session, ROUND_1);
+    ecdsaKey();
+    ledger.held = true;
+    SessionId session = give(ecdsaSigning(ecdsaIntent()));
+    Installation.until("it claims", () -> ledger.waiting.size() == 1);
+    bravoPlays(session, 3);
     ledger.waiting.getFirst().complete(ClaimLedger.Outcome.CLAIMED);
-    awaitEnded("bls_sign completed none");
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
@@ -100,27 +135,36 @@ abstract class SigningTest extends SessionFixture {
     envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
     Installation.until(
         "the core ignores noise", () -> watch.dropped.contains("reject_reason_malformed"));
-    envelope(session, ROUND_1);
-    awaitEnded("bls_sign completed none");
+    bravoPlays(session, 3);
+    awaitEnded("ecdsa_sign completed none");
   }
 
   @Test
   void missing_party_is_named_at_the_deadline() {
-    key(KeyShare.State.ACTIVE);
-    SessionId session = give(signing(1, 2, 3).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    ecdsaKey();
+    SessionId session =
+        give(
+            ecdsaSigning(ecdsaIntent())
+                .addSigningSet(3)
+                .setDeadline(Installation.in(Duration.ofSeconds(20))));
     awaitEnvelope(session);
     envelope(session, ROUND_1);
+    envelope(session, "noise".getBytes(StandardCharsets.UTF_8));
+    Installation.until("both were looked at", () -> !watch.dropped.isEmpty());
     time.pass(Duration.ofSeconds(20));
     assertThat(awaitReport(session).getTimedOut().getMissingList()).containsExactly(3);
-    awaitEnded("bls_sign timed_out none");
+    awaitEnded("ecdsa_sign timed_out none");
   }
 
   /** Its coordinator has missed how it ended, and asks while the session is not put away yet. */
   @Test
   void order_that_comes_again_while_its_session_ends_is_answered() {
-    key(KeyShare.State.ACTIVE);
+    ecdsaKey();
     ByteString order =
-        signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(20))).build().toByteString();
+        ecdsaSigning(ecdsaIntent())
+            .setDeadline(Installation.in(Duration.ofSeconds(20)))
+            .build()
+            .toByteString();
     driver().onOrder(coordinator, order, null);
     SessionId session = SessionId.ofOrder(order);
     awaitEnvelope(session);
@@ -155,12 +199,12 @@ abstract class SigningTest extends SessionFixture {
     SessionId session = running();
     envelope(session, FakeCore.POISON);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).containsExactly(2);
-    awaitEnded("bls_sign aborted wrong_share");
+    awaitEnded("ecdsa_sign aborted wrong_share");
     assertThat(audit.getLast().fields())
         .containsEntry("cause", "wrong_share")
         .containsEntry("culprits", "2")
         .doesNotContainKey("suspects");
-    SessionId next = give(signing(1, 2));
+    SessionId next = give(ecdsaSigning(ecdsaIntent()));
     assertThat(awaitReport(next).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_PARTY_EXCLUDED);
   }
@@ -186,17 +230,18 @@ abstract class SigningTest extends SessionFixture {
   void frozen_key_is_used_with_nobody() {
     SessionId session = running();
     envelope(session, FakeCore.FREEZE);
-    awaitEnded("bls_sign aborted wrong_share");
-    SessionId next = give(signing(1, 3));
+    awaitEnded("ecdsa_sign aborted wrong_share");
+    SessionId next = give(with(charlie, ecdsaIntent()));
     assertThat(awaitReport(next).getRefused().getDetail()).contains("frozen");
   }
 
   @Test
   void bug_in_the_core_ends_the_session_and_not_the_service() {
-    SessionId session = running();
+    ecdsaKey();
+    SessionId session = SessionId.ofOrder(given(ecdsaIntent()));
     envelope(session, FakeCore.BUG);
     assertThat(awaitReport(session).getAborted().getCulpritsList()).isEmpty();
-    awaitEnded("bls_sign aborted internal");
+    awaitEnded("ecdsa_sign aborted internal");
     signs_alone();
   }
 
@@ -209,7 +254,7 @@ abstract class SigningTest extends SessionFixture {
     Installation.until("both were looked at", () -> !watch.dropped.isEmpty());
     assertThat(live()).isEqualTo(1);
     driver().onCancel(coordinator, session);
-    awaitEnded("bls_sign cancelled none");
+    awaitEnded("ecdsa_sign cancelled none");
   }
 
   @Test
@@ -251,18 +296,9 @@ abstract class SigningTest extends SessionFixture {
   }
 
   @Test
-  void beyond_max_combining_a_session_ends_with_its_last_message() {
-    limits = new SessionLimits(8, 8, 0, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
-    start();
-    SessionId session = running();
-    awaitEnded("bls_sign contributed none");
-    assertThat(core.open.get()).isZero();
-  }
-
-  @Test
   void same_order_twice_is_followed_once() {
-    key(KeyShare.State.ACTIVE);
-    ByteString bytes = signing(1, 2).build().toByteString();
+    ecdsaKey();
+    ByteString bytes = ecdsaSigning(ecdsaIntent()).build().toByteString();
     driver().onOrder(coordinator, bytes, null);
     driver().onOrder(coordinator, bytes, null);
     SessionId session = SessionId.ofOrder(bytes);
@@ -270,14 +306,14 @@ abstract class SigningTest extends SessionFixture {
     driver().onOrder(other, bytes, null);
     Sent refusal = awaitSent("the other is refused", PartyMessage::hasReport);
     assertThat(refusal.to()).containsExactly(other);
-    envelope(session, ROUND_1);
-    awaitEnded("bls_sign completed none");
+    bravoPlays(session, 3);
+    awaitEnded("ecdsa_sign completed none");
     assertThat(core.started.get()).isEqualTo(1);
   }
 
   @Test
   void too_many_at_once_are_refused() {
-    limits = new SessionLimits(2, 8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    limits = new SessionLimits(2, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     key(KeyShare.State.ACTIVE);
     ledger.held = true;
@@ -301,7 +337,7 @@ abstract class SigningTest extends SessionFixture {
 
   @Test
   void too_many_of_one_requester_are_refused() {
-    limits = new SessionLimits(8, 1, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
+    limits = new SessionLimits(8, 1, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
     start();
     SessionId first = claiming();
     SessionId second = give(signing(1, 2));

@@ -56,9 +56,16 @@ class StepEffectTest {
   @Test
   void signing_party_rests_after_its_last_message_and_once_only() {
     Step.Builder last = Step.newBuilder().setRound(1).setWaiting(FOR_THREE);
-    assertThat(running(last, Protocol.BLS_SIGN, 1)).contains(new StepEffect.RestUntilResult());
-    assertThat(StepEffect.of(last.build(), Protocol.BLS_SIGN, State.COMBINING, 1, true))
-        .doesNotContain(new StepEffect.RestUntilResult());
+    Protocol random = Protocol.ED25519_SIGN_PRESIGNED;
+    assertThat(running(last, random, 1)).contains(new StepEffect.LastSent(true));
+    assertThat(StepEffect.of(last.build(), random, State.COMBINING, 1, true))
+        .doesNotContain(new StepEffect.LastSent(true));
+  }
+
+  @Test
+  void party_that_needs_nothing_of_the_others_contributes_and_is_done() {
+    Step.Builder last = Step.newBuilder().setRound(1).setWaiting(FOR_THREE);
+    assertThat(running(last, Protocol.BLS_SIGN, 1)).contains(new StepEffect.LastSent(false));
   }
 
   @Test
