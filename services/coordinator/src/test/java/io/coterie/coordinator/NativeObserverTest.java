@@ -116,6 +116,8 @@ class NativeObserverTest {
                 "forged".getBytes(StandardCharsets.UTF_8),
                 signing.getSignature().toByteArray()))
         .isTrue();
+    assertThat(installation.query("select party_id || cause from key_exclusions"))
+        .isEqualTo("1ABORT_CAUSE_WRONG_PARTIAL_SIGNATURE");
   }
 
   @Test

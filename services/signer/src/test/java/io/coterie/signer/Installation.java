@@ -293,7 +293,7 @@ public final class Installation implements AutoCloseable {
       store = PartyStore.open(folder.resolve(name), name, clock, metrics::committed);
       pool = new ThreadWorkPool(name, 2, limits.combineDelay(), time.timer(name));
       channel = network.channel(name);
-      ChannelNetwork net = new ChannelNetwork(channel, pool, metrics);
+      ChannelNetwork net = new ChannelNetwork(channel, pool, metrics, false);
       ConfiguredPolicy policy =
           new ConfiguredPolicy(
               new RequesterDirectory(List.of(new Requester("wallet", wallet.getPublic()))),

@@ -272,7 +272,7 @@ final class SimulatedParty {
         new SimulatedPool(world.timeline(), means.part("pool"), LIMITS.combineDelay());
     SecureChannel channel = world.network().channel(self);
     Observed telemetry = new Observed(world.coverage());
-    ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry);
+    ChannelNetwork network = new ChannelNetwork(channel, pool, telemetry, false);
     Cores.Opened opened =
         world
             .cores()

@@ -13,6 +13,9 @@ record Cell(
   static final String ECDSA = "ecdsa-secp256k1";
   static final String ED25519 = "ed25519";
 
+  /** Signing with contributions to all, as in the paper, and not to the coordinator alone. */
+  static final String SIGN_TO_ALL = "sign_to_all";
+
   static final String FIRST = "first_contact";
   static final String SUBSEQUENT = "subsequent";
   static final String ROTATING = "rotating";

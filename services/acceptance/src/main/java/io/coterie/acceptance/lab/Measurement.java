@@ -76,6 +76,12 @@ final class Measurement implements AutoCloseable {
   /** Key generations among the sessions that the compiler sees: each takes as long as some ten. */
   private static final int WARM_UPS_PER_KEY = 20;
 
+  /**
+   * Of parties, which then send a BLS contribution to the coordinator and to each other, as those of
+   * the paper do; the product sends it to the coordinator alone.
+   */
+  private static final String TO_ALL = "contributions-to-all=true";
+
   private static final String REQUESTS = "coterie_coordinator_requests_seconds";
   private static final String ROUND = "coterie_protocol_round_seconds";
 
@@ -185,6 +191,18 @@ final class Measurement implements AutoCloseable {
     write();
   }
 
+  /** Signing alone, by parties that send their contributions to all, as the paper's do. */
+  void signToAll(SendMode mode, List<Setting> settings, List<Shape> shapes) throws IOException {
+    restart(cluster.partyNames(), mode, TO_ALL);
+    for (Setting setting : settings) {
+      network.delays(setting.oneWayMillis());
+      for (Shape shape : shapes) {
+        sign(new Cell(Cell.SIGN_TO_ALL, Cell.BLS, shape, mode, Cell.SUBSEQUENT, setting));
+      }
+    }
+    write();
+  }
+
   /**
    * The first session of parties that left and came back: none of them has a session or a sender
    * key with anybody, nor anybody with them, but what they made until they said to be ready.
@@ -289,7 +307,10 @@ final class Measurement implements AutoCloseable {
     List<String> signers = cluster.wallet().sign(key, MESSAGE).getSigningSetList();
     measure(
         cell,
-        Floor.Operation.SIGN,
+        // To all means in one round that all hear, which is how the other schemes end.
+        cell.scenario().equals(Cell.SIGN_TO_ALL)
+            ? Floor.Operation.SIGN_PRESIGNED
+            : Floor.Operation.SIGN,
         signers,
         () -> {
           cluster.wallet().sign(key, MESSAGE);
@@ -438,6 +459,7 @@ final class Measurement implements AutoCloseable {
             service ->
                 service.start(
                     Stream.concat(Stream.of("send-mode=" + mode), Stream.of(more))
+                        .filter(s -> service != cluster.coordinator() || !s.equals(TO_ALL))
                         .map(setting -> channelSetting(service, setting))
                         .toArray(String[]::new)));
     double reconnected = time(() -> services.forEach(s -> s.awaitReady(RESTART)));

@@ -73,6 +73,8 @@ class LabTest {
     assertThat(results.getFirst()).isEqualTo(Result.HEADER);
     assertThat(results).anyMatch(l -> l.startsWith("sign,bls12-381,2,3,group,subsequent,latency"));
     assertThat(results).anyMatch(l -> l.startsWith("keygen,bls12-381,2,3,group,subsequent,floor"));
+    assertThat(results)
+        .anyMatch(l -> l.startsWith("sign_to_all,bls12-381,2,3,pairwise_sequential,subsequent,"));
     if (Tools.find(root, "prometheus").isPresent()) {
       assertThat(results)
           .anyMatch(l -> l.startsWith("sign,bls12-381,2,3,group,subsequent,dashboard_p50"))

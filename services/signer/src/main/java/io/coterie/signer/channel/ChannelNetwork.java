@@ -21,6 +21,7 @@ import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.io.IOException;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
 import java.util.List;
@@ -57,14 +58,24 @@ public final class ChannelNetwork implements PartyNetwork {
   private final SecureChannel channel;
   private final WorkPool pool;
   private final SessionTelemetry telemetry;
+  private final boolean contributionsToAll;
   private final AtomicInteger retrying = new AtomicInteger();
   private volatile @Nullable PeerClocks clocks;
   private volatile @Nullable GroupService groups;
 
-  public ChannelNetwork(SecureChannel channel, WorkPool pool, SessionTelemetry telemetry) {
+  /**
+   * @param contributionsToAll whether contributions that the coordinator alone needs go to the other
+   *     parties of their session as well, to compare
+   */
+  public ChannelNetwork(
+      SecureChannel channel,
+      WorkPool pool,
+      SessionTelemetry telemetry,
+      boolean contributionsToAll) {
     this.channel = channel;
     this.pool = pool;
     this.telemetry = telemetry;
+    this.contributionsToAll = contributionsToAll;
   }
 
   /** Hands everything that comes to the service. Before {@link SecureChannel#start}, once. */
@@ -114,6 +125,21 @@ public final class ChannelNetwork implements PartyNetwork {
     byte[] body = message.toByteArray();
     SendOptions options = SendOptions.online(traceparent);
     attempt(() -> channel.send(recipient, body, options), body, pool.nanos());
+  }
+
+  @Override
+  public void contribute(
+      Member coordinator,
+      Collection<Member> others,
+      PartyMessage message,
+      @Nullable String traceparent) {
+    if (!contributionsToAll) {
+      send(coordinator, message, traceparent);
+      return;
+    }
+    List<Member> all = new ArrayList<>(others);
+    all.add(coordinator);
+    broadcast(all, message, traceparent);
   }
 
   private void attempt(Supplier<CompletionStage<Void>> send, byte[] body, long firstNanos) {

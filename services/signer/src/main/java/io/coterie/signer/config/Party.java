@@ -302,7 +302,9 @@ final class Party implements SmartLifecycle, HealthIndicator {
     SecureChannel freshChannel = opened.channel();
     channel = freshChannel;
     connected = opened.connected();
-    ChannelNetwork network = new ChannelNetwork(freshChannel, freshPool, metrics);
+    ChannelNetwork network =
+        new ChannelNetwork(
+            freshChannel, freshPool, metrics, properties.channel().contributionsToAll());
     PartyStore openStore = present(store);
     VaultCore vaultCore = new VaultCore(present(vault), sealedIdentity);
     PeerClocks freshClocks =

@@ -127,7 +127,10 @@ public record SignerProperties(
    * @param trustFileRoots fingerprint of the root keys that some version of the trust file must
    *     have; if not given, those of the first file count
    * @param senderKeyAge how long a sender key is used before it is replaced
-   * @param measured whether this is a measurement: then messages may go by name, to compare
+   * @param measured whether this is a measurement: then messages may go by name, and contributions
+   *     to all, to compare
+   * @param contributionsToAll whether BLS contributions, which the coordinator alone needs, go to
+   *     the other parties of the signing set as well, as in the paper's prototype
    */
   public record Channel(
       URI messaging,
@@ -141,10 +144,14 @@ public record SignerProperties(
       @Nullable Path trustFile,
       @Nullable String trustFileRoots,
       @DefaultValue("6h") Duration senderKeyAge,
-      @DefaultValue("false") boolean measured) {
+      @DefaultValue("false") boolean measured,
+      @DefaultValue("false") boolean contributionsToAll) {
 
     public Channel {
       sendMode.requireFor(measured);
+      require(
+          measured || !contributionsToAll,
+          "channel.contributions-to-all only where channel.measured is true");
       require(
           (certificateFile == null) == (privateKeyFile == null),
           "channel.certificate-file and channel.private-key-file go together");

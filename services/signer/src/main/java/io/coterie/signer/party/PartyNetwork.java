@@ -30,6 +30,20 @@ public interface PartyNetwork {
   /** Sends to one member alone. */
   void send(Member recipient, PartyMessage message, @Nullable String traceparent);
 
+  /**
+   * Sends a contribution that the coordinator alone needs.
+   *
+   * @param others the other parties of the session, which get it only where a measurement compares
+   *     with that
+   */
+  default void contribute(
+      Member coordinator,
+      Collection<Member> others,
+      PartyMessage message,
+      @Nullable String traceparent) {
+    send(coordinator, message, traceparent);
+  }
+
   /** The message that this party has not contributed to a session and never will. */
   static PartyMessage declined(SessionId session) {
     return PartyMessage.newBuilder()

@@ -57,16 +57,16 @@ final class SessionReports {
           .ifPresent(member -> network.send(member, message, session.traceparent));
       return;
     }
-    if (session.plan().protocol().answersCoordinatorAlone()) {
-      // For one recipient the pairwise session costs less than the sender key with its signatures.
-      network.send(session.coordinator, message, session.traceparent);
-      return;
-    }
     List<Member> recipients = new ArrayList<>();
     for (Member party : session.plan().parties()) {
       if (party.partyId() != network.self().partyId()) {
         recipients.add(party);
       }
+    }
+    if (session.plan().protocol().answersCoordinatorAlone()) {
+      // For one recipient the pairwise session costs less than the sender key with its signatures.
+      network.contribute(session.coordinator, recipients, message, session.traceparent);
+      return;
     }
     recipients.add(session.coordinator);
     network.broadcast(recipients, message, session.traceparent);

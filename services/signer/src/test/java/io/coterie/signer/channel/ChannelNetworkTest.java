@@ -48,13 +48,15 @@ class ChannelNetworkTest {
   private final SessionTelemetry telemetry = new SignerMetrics(meters, "alpha", "here");
   private final Line line = new Line();
   private final WorkPool pool = new ThreadWorkPool("alpha", 1, Duration.ZERO);
-  private final ChannelNetwork network = new ChannelNetwork(line, pool, telemetry);
+  private final ChannelNetwork network = new ChannelNetwork(line, pool, telemetry, false);
 
   /** A channel that fails as often as it is told. */
   private final class Line implements SecureChannel {
     final List<CompletionStage<Void>> answers = new ArrayList<>();
     final List<byte[]> bodies = new CopyOnWriteArrayList<>();
     final List<byte[]> copies = new CopyOnWriteArrayList<>();
+    final List<List<Member>> broadcasts = new CopyOnWriteArrayList<>();
+    final List<Member> sentTo = new CopyOnWriteArrayList<>();
 
     @Override
     public Member self() {
@@ -85,6 +87,7 @@ class ChannelNetworkTest {
     @Override
     public CompletionStage<Void> broadcast(
         Collection<Member> recipients, byte[] body, SendOptions options) {
+      broadcasts.add(List.copyOf(recipients));
       return send(bravo, body, options);
     }
 
@@ -92,6 +95,7 @@ class ChannelNetworkTest {
     public synchronized CompletionStage<Void> send(
         Member recipient, byte[] body, SendOptions options) {
       assertThat(options.online()).isTrue();
+      sentTo.add(recipient);
       bodies.add(body);
       copies.add(body.clone());
       return answers.isEmpty() ? CompletableFuture.completedFuture(null) : answers.removeFirst();
@@ -146,6 +150,20 @@ class ChannelNetworkTest {
     Installation.until(
         "wiped",
         () -> Arrays.equals(line.bodies.getLast(), new byte[line.bodies.getLast().length]));
+  }
+
+  @Test
+  void contribution_goes_to_the_coordinator_alone_unless_all_are_to_be_measured() {
+    Member coordinator =
+        new Member(
+            "c", Member.Role.COORDINATOR, 0, "", UUID.randomUUID(), 1, new byte[33], new byte[0]);
+    network.contribute(coordinator, List.of(bravo), message(), null);
+    assertThat(line.sentTo).containsExactly(coordinator);
+    assertThat(line.broadcasts).isEmpty();
+    // The coordinator comes last, as in every broadcast.
+    new ChannelNetwork(line, pool, telemetry, true)
+        .contribute(coordinator, List.of(bravo), message(), null);
+    assertThat(line.broadcasts).containsExactly(List.of(bravo, coordinator));
   }
 
   @Test

@@ -79,21 +79,32 @@ class SignalAccessTest {
         .hasMessageContaining("who sends");
     SendMode.NAMED_STORED.requireFor(true);
     SendMode.GROUP.requireFor(false);
-    assertThatThrownBy(
-            () ->
-                new SignerProperties.Channel(
-                    URI.create("https://localhost"),
-                    folder.resolve("ca.pem"),
-                    null,
-                    null,
-                    "",
-                    "+1",
-                    null,
-                    SendMode.NAMED_STORED,
-                    null,
-                    null,
-                    Duration.ofHours(6),
-                    false))
+    assertThatThrownBy(() -> channel(SendMode.NAMED_STORED, false, false))
         .hasMessageContaining("channel.measured");
+  }
+
+  @Test
+  void a_party_that_is_not_measured_shows_its_contributions_to_nobody_else() {
+    assertThatThrownBy(() -> channel(SendMode.GROUP, false, true))
+        .isInstanceOf(IllegalArgumentException.class)
+        .hasMessageContaining("contributions-to-all only where channel.measured");
+    assertThat(channel(SendMode.GROUP, true, true).contributionsToAll()).isTrue();
+  }
+
+  private SignerProperties.Channel channel(SendMode mode, boolean measured, boolean toAll) {
+    return new SignerProperties.Channel(
+        URI.create("https://localhost"),
+        folder.resolve("ca.pem"),
+        null,
+        null,
+        "",
+        "+1",
+        null,
+        mode,
+        null,
+        null,
+        Duration.ofHours(6),
+        measured,
+        toAll);
   }
 }

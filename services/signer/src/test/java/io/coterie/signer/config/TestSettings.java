@@ -42,6 +42,7 @@ final class TestSettings {
             null,
             roots,
             Duration.ofHours(6),
+            false,
             false),
         new SignerProperties.Sessions(8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
         new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
