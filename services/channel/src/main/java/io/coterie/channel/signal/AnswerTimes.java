@@ -6,12 +6,19 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.LongSupplier;
 
 /**
- * How long the messaging service takes to answer, and whether it is late: an answer is out for more
- * than twice the shortest time of late. A long line alone makes no answer late. Thread-safe.
+ * How long the messaging service takes to answer, and whether an answer is worth waiting for: on a
+ * short line each one is, on any line one that is out for more than twice the shortest time of
+ * late. A long line alone makes no answer late. Thread-safe.
  */
 final class AnswerTimes {
   /** Differences below are noise, ns. */
   static final long NOISE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
+
+  /**
+   * A line on which an answer has ever come so fast is short: to wait for every answer there costs
+   * less than the message that it spares, ns.
+   */
+  static final long SHORT_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
   /** The shortest time is that of one to two of these, so that a line may become longer. */
   static final long PERIOD_NANOS = TimeUnit.SECONDS.toNanos(15);
@@ -97,12 +104,16 @@ final class AnswerTimes {
     }
   }
 
-  /** Whether an answer is late. None is as long as it is not known how long answers take. */
-  synchronized boolean late() {
+  /**
+   * Whether an answer is to be waited for: one that is late, and on a short line each one. None is
+   * as long as it is not known how long answers take.
+   */
+  synchronized boolean awaited() {
     roll();
     long usual = Math.min(shortest, shortestBefore);
     return !open.isEmpty()
         && usual != Long.MAX_VALUE
-        && nanoTime.getAsLong() - open.getFirst().nanos > 2 * usual + NOISE_NANOS;
+        && (usual <= SHORT_NANOS
+            || nanoTime.getAsLong() - open.getFirst().nanos > 2 * usual + NOISE_NANOS);
   }
 }

@@ -17,9 +17,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Sends messages one after another, in the order in which they were given. Bodies that wait for the
- * same recipients leave together, as one message. They wait while another message is encrypted, and
- * while the messaging service is late with an answer: then processors or lines are short, and more
- * messages would make it worse. There is no timer, and nothing waits for others to come.
+ * same recipients leave together, as one message. They wait while another message is encrypted,
+ * while the messaging service is late with an answer, since more messages would make that worse,
+ * and on a short line while any answer is out. There is no timer, and nothing waits for others to come.
  * Thread-safe.
  *
  * @param <T> recipients, and the keys for them; compared by value
@@ -213,7 +213,7 @@ final class SendQueue<T> {
       if (framesWaiting == 0
           && waiting.size() < Frame.MAX_BATCH
           && bytesWaiting < maxBytes
-          && answers.late()) {
+          && answers.awaited()) {
         return null;
       }
       Waiting<T> first = waiting.poll();

@@ -132,11 +132,15 @@ class SendQueueTest {
 
   /** The service usually answers within 10 ms, and is late after 21. */
   private void usuallyAnswersWithinTenMilliseconds() {
+    usuallyAnswersWithin(10);
+  }
+
+  private void usuallyAnswersWithin(long millis) {
     answering = false;
     answer = new CompletableFuture<>();
     body("all", "first");
     run();
-    pass(10);
+    pass(millis);
     answers.removeFirst().answered();
     run();
     left.clear();
@@ -164,6 +168,27 @@ class SendQueueTest {
     answers.removeFirst().answered();
     run();
     assertThat(left).as("of b none is late").endsWith("all: *c+d", "some: *e");
+  }
+
+  @Test
+  void onAShortLineBodiesWaitForEachAnswer() {
+    usuallyAnswersWithin(2);
+    body("all", "a");
+    run();
+    body("all", "b");
+    run();
+    body("all", "c");
+    run();
+    assertThat(left).as("the answer to a is out").containsExactly("all: *a");
+    answers.removeFirst().answered();
+    run();
+    assertThat(left).containsExactly("all: *a", "all: *b+c");
+    body("all", "d");
+    run();
+    assertThat(left).as("the answer to b and c is out").hasSize(2);
+    answers.removeFirst().answered();
+    run();
+    assertThat(left).endsWith("all: *d");
   }
 
   @Test
