@@ -31,6 +31,7 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.Presignature;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.custody.v1.EvidenceSignature;
@@ -117,7 +118,7 @@ class NativeObserverTest {
                 signing.getSignature().toByteArray()))
         .isTrue();
     assertThat(installation.query("select party_id || cause from key_exclusions"))
-        .isEqualTo("1ABORT_CAUSE_WRONG_PARTIAL_SIGNATURE");
+        .isEqualTo("1ABORT_CAUSE_NOT_ENOUGH_PARTIALS");
   }
 
   @Test
@@ -387,11 +388,16 @@ class NativeObserverTest {
       if (isSigning(order)) {
         SigningIntent intent = SigningIntent.parseFrom(order.getSignedIntent().getPayload());
         ByteString payload = intent.hasDigest() ? intent.getDigest() : intent.getMessage();
-        config.setPayload(
-            channel.self().name().equals(all.forger)
-                ? payload.substring(1).concat(payload.substring(0, 1))
-                : payload);
         KeyTarget.of(intent).into(config);
+        ByteString another = payload.substring(1).concat(payload.substring(0, 1));
+        boolean forges = channel.self().name().equals(all.forger);
+        if (forges && order.getProtocol() == ProtocolId.PROTOCOL_ID_BLS_SIGN) {
+          MpcSession other =
+              vault.start(config.setPayload(another).build(), identity.sealed(), shareIn);
+          return new Forging(
+              vault.start(config.setPayload(payload).build(), identity.sealed(), shareIn), other);
+        }
+        config.setPayload(forges ? another : payload);
       } else {
         KeyTarget.of(order).into(config);
         config.setPresignatureCount(order.getPresignatureCount());
@@ -403,6 +409,32 @@ class NativeObserverTest {
         shareIn = new byte[0];
       }
       return vault.start(config.build(), identity.sealed(), shareIn);
+    }
+
+    /** Sends the contribution to another message in the place of its own, in the right session. */
+    private record Forging(MpcSession session, MpcSession other) implements MpcSession {
+      private static final int CONTRIBUTION_BYTES = 96;
+
+      @Override
+      public Step firstStep() {
+        Step.Builder step = session.firstStep().toBuilder();
+        ByteString wrong = other.firstStep().getOutgoing(0).getEnvelope();
+        Outgoing.Builder out = step.getOutgoingBuilder(0);
+        int header = out.getEnvelope().size() - CONTRIBUTION_BYTES;
+        out.setEnvelope(out.getEnvelope().substring(0, header).concat(wrong.substring(header)));
+        return step.build();
+      }
+
+      @Override
+      public Step handle(int authenticatedSender, byte[] envelope) {
+        return session.handle(authenticatedSender, envelope);
+      }
+
+      @Override
+      public void close() {
+        session.close();
+        other.close();
+      }
     }
 
     private static boolean isSigning(Order order) {
