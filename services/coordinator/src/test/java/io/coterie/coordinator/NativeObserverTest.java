@@ -92,7 +92,11 @@ class NativeObserverTest {
 
   @Test
   void real_parties_create_a_key_and_sign_and_a_forger_is_excluded() throws Exception {
-    start();
+    // Whoever is slow here is not left out for it.
+    start(
+        "--coterie.coordinator.signing.min=20s",
+        "--coterie.coordinator.signing.initial=20s",
+        "--coterie.coordinator.signing.max=20s");
     Key key = installation.createKey(client, "real", 2, 3);
     for (String message : List.of("one", "two", "x".repeat(65_536))) {
       Signing signing =
