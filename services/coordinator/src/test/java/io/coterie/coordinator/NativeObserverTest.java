@@ -92,7 +92,7 @@ class NativeObserverTest {
 
   @Test
   void real_parties_create_a_key_and_sign_and_a_forger_is_excluded() throws Exception {
-    // Whoever is slow here is not left out for it.
+    // Nobody is left out for being slow.
     start(
         "--coterie.coordinator.signing.min=20s",
         "--coterie.coordinator.signing.initial=20s",

@@ -77,8 +77,8 @@ final class Measurement implements AutoCloseable {
   private static final int WARM_UPS_PER_KEY = 20;
 
   /**
-   * Of parties, which then send a BLS contribution to the coordinator and to each other, as those of
-   * the paper do; the product sends it to the coordinator alone.
+   * Of parties, which then send a BLS contribution to the coordinator and to each other, as those
+   * of the paper do; the product sends it to the coordinator alone.
    */
   private static final String TO_ALL = "contributions-to-all=true";
 

@@ -19,8 +19,8 @@ import org.slf4j.LoggerFactory;
  * Sends messages one after another, in the order in which they were given. Bodies that wait for the
  * same recipients leave together, as one message. They wait while another message is encrypted,
  * while the messaging service is late with an answer, since more messages would make that worse,
- * and on a short line while any answer is out. There is no timer, and nothing waits for others to come.
- * Thread-safe.
+ * and on a short line while any answer is out. There is no timer, and nothing waits for others to
+ * come. Thread-safe.
  *
  * @param <T> recipients, and the keys for them; compared by value
  */

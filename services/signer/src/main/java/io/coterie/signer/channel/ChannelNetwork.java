@@ -64,8 +64,8 @@ public final class ChannelNetwork implements PartyNetwork {
   private volatile @Nullable GroupService groups;
 
   /**
-   * @param contributionsToAll whether contributions that the coordinator alone needs go to the other
-   *     parties of their session as well, to compare
+   * @param contributionsToAll whether contributions that the coordinator alone needs go to the
+   *     other parties of their session as well, to compare
    */
   public ChannelNetwork(
       SecureChannel channel,
