@@ -179,6 +179,15 @@ mpc_code mpc_session_handle(mpc_session *session, uint32_t authenticated_sender,
 mpc_code mpc_judge(mpc_view config, mpc_view accusation, int32_t *verdict, mpc_buffer *error_detail);
 
 /*
+ * Verifies BLS signatures of several sessions at once, for less than one by one. Needs no vault.
+ * call: coterie.core.v1.VerifyCall.
+ * valid: 1 if every claim is true, 0 if at least one is not, or unless MPC_OK; a list with one that is not passes with
+ * chance 2^-128. error_detail: UTF-8 without secrets, set only when the code is MPC_INVALID_ARGUMENT or
+ * MPC_SETUP_REFUSED; freed with mpc_buffer_free.
+ */
+mpc_code mpc_verify(mpc_view call, int32_t *valid, mpc_buffer *error_detail);
+
+/*
  * Does one call about a group of anonymous approvers that needs no session: registration, runs of a join, approvals,
  * openings. Key generation, publication and join are sessions.
  * vault: null for calls that need no secret. sealed_identity: of mpc_identity_create, with this vault, for calls that

@@ -47,9 +47,10 @@ impl Offered for Signing {
     fn prepare(mut inputs: Inputs<'_>) -> Result<Prepared<Self>, StartError> {
         let payload = inputs.payload();
         if inputs.is_observer() {
-            let public = key_public(inputs.key_public()?)?;
+            let public = Box::new(key_public(inputs.key_public()?)?);
+            let unverified = inputs.unverified();
             let settings = inputs.settings::<Self>(payload)?;
-            let input = SignInput::Observer(Box::new(public));
+            let input = if unverified { SignInput::Combiner(public) } else { SignInput::Observer(public) };
             return Ok(Prepared { settings, identity: None, input, kept: () });
         }
         let share = inputs.sealed_share(FAMILY)?;

@@ -18,6 +18,7 @@ use crate::memory::{self, on_wiped_stack};
 use crate::passphrase;
 use crate::session::AnySession;
 use crate::vault::{StatementError, Vault};
+use crate::verify;
 
 /// `MPC_ABI_VERSION`.
 pub const MPC_ABI_VERSION: i32 = 1;
@@ -481,6 +482,33 @@ pub unsafe extern "C" fn mpc_judge(
                 MPC_OK
             }
             Err(error) => refused(error, "config or accusation does not decode", error_detail),
+        }
+    })
+}
+
+/// Verifies signatures of several sessions at once.
+///
+/// # Safety
+/// The view is valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_verify(
+    call: mpc_view,
+    valid: *mut i32,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    // SAFETY: null or writable by contract.
+    let (Some(valid), Some(error_detail)) = (unsafe { (Out::at(valid), Out::at(error_detail)) }) else {
+        return MPC_INVALID_ARGUMENT;
+    };
+    guarded(|| {
+        // SAFETY: a valid view by contract.
+        let Some(call) = (unsafe { call.bytes() }) else { return MPC_INVALID_ARGUMENT };
+        match verify::verify(call) {
+            Ok(found) => {
+                valid.put(i32::from(found));
+                MPC_OK
+            }
+            Err(error) => refused(error, "call is not a VerifyCall", error_detail),
         }
     })
 }

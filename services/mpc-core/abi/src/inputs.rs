@@ -111,6 +111,11 @@ impl<'a> Inputs<'a> {
         self.config.key_public.take().ok_or(SetupError::KeyPublicMissing)
     }
 
+    /// Whether the result of an observer is verified elsewhere.
+    pub(crate) fn unverified(&mut self) -> bool {
+        take(&mut self.config.unverified)
+    }
+
     /// The payload that is signed.
     pub(crate) fn payload(&mut self) -> Vec<u8> {
         take(&mut self.config.payload)
@@ -167,6 +172,7 @@ impl<'a> Inputs<'a> {
         let left_over = !self.sealed_share.is_empty()
             || config.key_public.is_some()
             || config.group.is_some()
+            || config.unverified
             || !config.derivation_path.is_empty()
             || config.taproot_merkle_root.is_some()
             || config.presignature_count != 0

@@ -20,6 +20,7 @@ mod refusal;
 mod runs;
 mod session;
 mod vault;
+pub mod verify;
 
 pub use ffi::*;
 pub use memory::{MPC_PROTECTED_LOCKED, MPC_PROTECTED_NO_CORE, MPC_PROTECTED_UNREADABLE, WIPED_STACK_BYTES};

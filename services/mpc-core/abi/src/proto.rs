@@ -135,6 +135,9 @@ pub struct SessionConfig {
     /// Sessions of issuers.
     #[prost(message, optional, tag = "17")]
     pub group: Option<GroupTerms>,
+    /// For an observer that verifies elsewhere.
+    #[prost(bool, tag = "18")]
+    pub unverified: bool,
 }
 
 /// `GroupTerms`.
@@ -397,6 +400,31 @@ pub struct Accusation {
     /// Signed envelopes; of a restart two signed headers.
     #[prost(bytes = "vec", repeated, tag = "3")]
     pub evidence: Vec<Vec<u8>>,
+}
+
+/// `VerifyCall`.
+#[derive(Clone, PartialEq, Message)]
+pub struct VerifyCall {
+    /// Number from the registry, of a protocol that signs.
+    #[prost(enumeration = "ProtocolId", tag = "1")]
+    pub protocol: i32,
+    /// Bytes that may be signatures.
+    #[prost(message, repeated, tag = "2")]
+    pub claims: Vec<SignatureClaim>,
+}
+
+/// `SignatureClaim`.
+#[derive(Clone, PartialEq, Message)]
+pub struct SignatureClaim {
+    /// Encoded as the scheme does.
+    #[prost(bytes = "vec", tag = "1")]
+    pub public_key: Vec<u8>,
+    /// The input of the scheme.
+    #[prost(bytes = "vec", tag = "2")]
+    pub payload: Vec<u8>,
+    /// Encoded as the scheme does.
+    #[prost(bytes = "vec", tag = "3")]
+    pub signature: Vec<u8>,
 }
 
 /// `Verdict`.

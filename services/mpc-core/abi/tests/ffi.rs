@@ -64,6 +64,71 @@ fn key_generation_and_signing_through_the_interface() {
     );
 }
 
+/// (code, valid, detail) of one call.
+fn verified(call: &proto::VerifyCall) -> (mpc_code, i32, String) {
+    let (mut valid, mut detail) = (7, empty());
+    let code = unsafe { mpc_verify(view(&call.encode_to_vec()), &mut valid, &mut detail) };
+    (code, valid, String::from_utf8(take(detail)).unwrap())
+}
+
+#[test]
+fn an_observer_may_leave_verification_to_a_call_about_many() {
+    let parties = parties(2);
+    let keys = keygen(&parties, 2);
+    let public = keys[&1].key_public.clone().unwrap();
+    let signers = [&parties[0], &parties[1]];
+    let sign = |message: &[u8], party: &Party| {
+        let config = SessionConfig {
+            payload: message.to_vec(),
+            ..config(proto::ProtocolId::BlsSign, party.id, &signers, 2)
+        };
+        let share = &keys[&party.id].sealed_share;
+        Session::start(Some(&party.vault), &config.encode_to_vec(), &[], share).unwrap()
+    };
+    let observer = |unverified: bool, message: &[u8]| SessionConfig {
+        payload: message.to_vec(),
+        key_public: Some(public.clone()),
+        unverified,
+        ..config(proto::ProtocolId::BlsSign, 0, &signers, 2)
+    };
+    let combined = |message: &[u8]| {
+        let config = observer(true, message).encode_to_vec();
+        let mut sessions = BTreeMap::from([(0, Session::start(None, &config, &[], &[]).unwrap())]);
+        for party in signers {
+            sessions.insert(party.id, sign(message, party));
+        }
+        run(sessions)[&0].signature.clone()
+    };
+    let claim = |payload: &[u8]| proto::SignatureClaim {
+        public_key: public.public_key.clone(),
+        payload: payload.to_vec(),
+        signature: combined(payload),
+    };
+    let call = proto::VerifyCall {
+        protocol: proto::ProtocolId::BlsSign as i32,
+        claims: vec![claim(b"one"), claim(b"two")],
+    };
+    assert_eq!(verified(&call), (MPC_OK, 1, String::new()));
+    let mut wrong = call.clone();
+    wrong.claims[1].payload = b"three".to_vec();
+    assert_eq!(verified(&wrong), (MPC_OK, 0, String::new()));
+    let mut many = call.clone();
+    many.claims = vec![call.claims[0].clone(); coterie_mpc::verify::MAX_CLAIMS];
+    assert_eq!(verified(&many), (MPC_OK, 1, String::new()));
+    many.claims.push(call.claims[0].clone());
+    let unexpected = "an input was given that the protocol does not take".to_owned();
+    assert_eq!(verified(&many), (MPC_SETUP_REFUSED, 0, unexpected.clone()));
+    for protocol in [0, proto::ProtocolId::Ed25519Sign as i32, 999] {
+        let other = proto::VerifyCall { protocol, ..call.clone() };
+        assert_eq!(verified(&other).0, MPC_SETUP_REFUSED);
+    }
+    // Only an observer of this protocol may leave it.
+    let party = SessionConfig { own: 1, key_public: None, ..observer(true, b"m") };
+    let refused =
+        Session::start(Some(&parties[0].vault), &party.encode_to_vec(), &[], &keys[&1].sealed_share).err();
+    assert_eq!(refused, Some((MPC_SETUP_REFUSED, unexpected)));
+}
+
 #[test]
 fn one_party_alone() {
     let parties = parties(1);
@@ -252,6 +317,19 @@ fn every_function_refuses_every_bad_argument() {
         assert_eq!(mpc_judge(view(&[0xff; 9]), NOTHING, &mut verdict, &mut detail), invalid);
         assert_eq!(verdict, 0);
         assert_eq!(String::from_utf8(take(detail)).unwrap(), "config or accusation does not decode");
+
+        for call in [hole, huge] {
+            let (mut valid, mut detail) = (7, stale());
+            assert_eq!(mpc_verify(call, &mut valid, &mut detail), invalid);
+            assert_eq!(valid, 0);
+            assert!(is_empty(&detail));
+        }
+        let (mut valid, mut detail) = (7, empty());
+        assert_eq!(mpc_verify(NOTHING, null_mut(), &mut detail), invalid);
+        assert_eq!(mpc_verify(NOTHING, &mut valid, null_mut()), invalid);
+        assert_eq!(mpc_verify(view(&[0xff; 9]), &mut valid, &mut detail), invalid);
+        assert_eq!(valid, 0);
+        assert_eq!(String::from_utf8(take(detail)).unwrap(), "call is not a VerifyCall");
 
         let mut out = stale();
         assert_eq!(mpc_session_handle(null_mut(), 1, NOTHING, &mut out), invalid);

@@ -21,5 +21,5 @@ mod tests;
 
 pub use g1::{CurveG1, G1, G1_COMPRESSED_BYTES, G1_UNCOMPRESSED_BYTES};
 pub use g2::{G2, G2_COMPRESSED_BYTES, G2_UNCOMPRESSED_BYTES, HashedMessage, UncheckedG2};
-pub use pairing::{pairings_are_equal, verify, verify_batch};
+pub use pairing::{Statement, pairings_are_equal, verify, verify_all, verify_batch};
 pub use scalar::{SCALAR_BYTES, Scalar};

@@ -44,6 +44,56 @@ pub fn verify_batch(
     pairing_product_is_one(&[(&key, &message.affine), (&negated_generator(), &signature)])
 }
 
+/// That `signature` is the one of `message` under `key`.
+#[derive(Clone)]
+pub struct Statement {
+    /// A public key.
+    pub key: G1,
+    /// The message, hashed.
+    pub message: HashedMessage,
+    /// A point that may be its signature.
+    pub signature: G2,
+}
+
+/// Whether every statement holds. One pairing check over a random combination, with one pair for each key that is not
+/// the same; a list with a false statement passes with chance 2^-128. An empty list holds.
+pub fn verify_all(statements: &[Statement], rng: &mut dyn CryptoRng) -> bool {
+    // SAFETY: a valid place.
+    let degenerate = |statement: &Statement| unsafe {
+        statement.key.is_identity() || blst_p2_affine_is_inf(&statement.signature.0)
+    };
+    if statements.iter().any(degenerate) {
+        return false;
+    }
+    if statements.is_empty() {
+        return true;
+    }
+    let coefficients: Vec<[u8; 32]> = statements.iter().map(|_| batch_coefficient(rng)).collect();
+    let signatures: Vec<blst_p2_affine> = statements.iter().map(|statement| statement.signature.0).collect();
+    let signature = affine2(&combine2(&signatures, &coefficients, BATCH_COEFFICIENT_BITS));
+    let mut keys: Vec<G1> = Vec::new();
+    for statement in statements {
+        if !keys.contains(&statement.key) {
+            keys.push(statement.key);
+        }
+    }
+    let message_of = |key: &G1| {
+        let (messages, coefficients): (Vec<blst_p2_affine>, Vec<[u8; 32]>) = statements
+            .iter()
+            .zip(&coefficients)
+            .filter(|(statement, _)| statement.key == *key)
+            .map(|(statement, coefficient)| (statement.message.affine, *coefficient))
+            .unzip();
+        affine2(&combine2(&messages, &coefficients, BATCH_COEFFICIENT_BITS))
+    };
+    let messages: Vec<blst_p2_affine> = keys.iter().map(message_of).collect();
+    let generator = negated_generator();
+    let mut pairs: Vec<(&blst_p1_affine, &blst_p2_affine)> =
+        keys.iter().map(|key| &key.0).zip(&messages).collect();
+    pairs.push((&generator, &signature));
+    pairing_product_is_one(&pairs)
+}
+
 /// Whether e(left.0, left.1) = e(right.0, right.1).
 pub fn pairings_are_equal(left: (&G1, &G2), right: (&G1, &G2)) -> bool {
     pairing_product_is_one(&[(&left.0.0, &left.1.0), (&negate1(&right.0.0), &right.1.0)])

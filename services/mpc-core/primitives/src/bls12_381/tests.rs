@@ -232,3 +232,39 @@ fn batch_of_signatures_stands_and_falls_together() {
     assert!(!verify_batch(&[nobody], &message, &signatures[..1], &mut rng));
     assert!(!verify(&nobody, &message, &signatures[0]));
 }
+
+#[test]
+fn statements_stand_and_fall_together() {
+    let mut rng = ChaCha20Rng::seed_from_u64(5);
+    let secrets: Vec<_> = (0..3).map(|_| random(&mut rng)).collect();
+    let statement = |number: usize| {
+        let secret = &secrets[number % secrets.len()];
+        let message = HashedMessage::new(&[u8::try_from(number / 2).unwrap()], b"test");
+        Statement { key: G1::mul_generator(secret), signature: message.sign(secret), message }
+    };
+    assert!(verify_all(&[], &mut rng));
+    let right: Vec<Statement> = (0..7).map(statement).collect();
+    for count in 1..=right.len() {
+        assert!(verify_all(&right[..count], &mut rng));
+    }
+    for place in 0..right.len() {
+        let with = |change: &dyn Fn(&mut Statement)| {
+            let mut changed = right.clone();
+            change(&mut changed[place]);
+            verify_all(&changed, &mut ChaCha20Rng::seed_from_u64(6))
+        };
+        assert!(with(&|_| ()));
+        assert!(!with(&|one| one.signature = one.signature.plus(&G2::generator())));
+        assert!(!with(&|one| one.message = HashedMessage::new(b"another", b"test")));
+        assert!(!with(&|one| one.key = G1::mul_generator(&Secret::new(Scalar::from_u64(7)))));
+        assert!(!with(&|one| one.key = G1::mul_generator(&Secret::new(Scalar::zero()))));
+    }
+    // Two that are wrong, and whose sum is right.
+    let (one, two) = (&right[0], &right[1]);
+    let minus = G2::mul_generator(&Secret::new(Scalar::zero().sub(&Scalar::one())));
+    let wrong = [
+        Statement { signature: one.signature.plus(&G2::generator()), ..one.clone() },
+        Statement { signature: two.signature.plus(&minus), ..two.clone() },
+    ];
+    assert!(!verify_all(&wrong, &mut rng));
+}

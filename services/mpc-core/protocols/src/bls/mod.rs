@@ -7,6 +7,7 @@ pub mod key;
 pub mod keygen;
 mod scheme;
 pub mod sign;
+mod verify;
 
 pub use crate::MAX_MESSAGE_BYTES;
 pub use crate::share::OpenShareError;
@@ -14,3 +15,4 @@ pub use key::{FAMILY, KeyPublic, KeyShare, POSSESSION_DOMAIN, VerificationShare}
 pub use keygen::Keygen;
 pub use scheme::{Bls, Refresh, Reshare, ReshareTerms, Reshared, Subgroup};
 pub use sign::{SIGNATURE_DOMAIN, SignInput, SignOutput, Signing};
+pub use verify::{Claim, verify_all};

@@ -29,11 +29,14 @@ pub enum SignInput {
     Party(Box<KeyShare>),
     /// An observer, who combines but does not contribute.
     Observer(Box<KeyPublic>),
+    /// An observer who does not verify the result either: [`super::verify_all`] does that for many at once. If it is no
+    /// signature, [`SignInput::Observer`] finds out whose partial signature is wrong.
+    Combiner(Box<KeyPublic>),
 }
 
 /// The result.
 pub struct SignOutput {
-    /// Compressed point of G2, verified under the public key.
+    /// Compressed point of G2, verified under the public key; a combiner's is not.
     pub signature: [u8; G2_COMPRESSED_BYTES],
     /// Parties whose partial signature was wrong and left out, ascending, with what was wrong.
     pub culprits: Vec<(PartyId, AbortCause)>,
@@ -74,7 +77,8 @@ pub struct Signing {
     /// The public key. Of a party, decoded when there is something to verify: the own partial signature does not wait
     /// for it.
     key: Option<G1>,
-    message: HashedMessage,
+    /// None at a combiner.
+    message: Option<HashedMessage>,
     candidates: BTreeMap<PartyId, Candidate>,
     culprits: BTreeMap<PartyId, AbortCause>,
 }
@@ -90,7 +94,7 @@ impl Protocol for Signing {
     fn held_alike(input: &SignInput) -> Option<[u8; 32]> {
         Some(match input {
             SignInput::Party(share) => share.public.digest(),
-            SignInput::Observer(public) => public.digest(),
+            SignInput::Observer(public) | SignInput::Combiner(public) => public.digest(),
         })
     }
 
@@ -104,15 +108,20 @@ impl Protocol for Signing {
         }
         let public = match &input {
             SignInput::Party(share) => share.public(),
-            SignInput::Observer(public) => public,
+            SignInput::Observer(public) | SignInput::Combiner(public) => public,
         };
         check_key(ctx, public)?;
         let key = match &input {
-            SignInput::Party(_) => None,
+            SignInput::Party(_) | SignInput::Combiner(_) => None,
             // Told by somebody: checked before anything else.
             SignInput::Observer(_) => Some(public.point().ok_or(SetupError::KeyPublicInvalid)?),
         };
-        let message = HashedMessage::new(ctx.payload(), SIGNATURE_DOMAIN);
+        let message = match &input {
+            SignInput::Party(_) | SignInput::Observer(_) => {
+                Some(HashedMessage::new(ctx.payload(), SIGNATURE_DOMAIN))
+            }
+            SignInput::Combiner(_) => None,
+        };
         let mut outbox = Outbox::new();
         let mut candidates = BTreeMap::new();
         let public = match input {
@@ -121,13 +130,16 @@ impl Protocol for Signing {
                     return Err(SetupError::ShareMismatch);
                 }
                 // [S1] the own partial signature.
+                let message = message.as_ref().ok_or(SetupError::ShareMismatch)?;
                 let point = message.sign(&share.signing_share).into();
                 outbox.broadcast(&PartialSignature { point });
                 candidates.insert(share.party, Candidate { point, good: false });
                 share.public
             }
-            SignInput::Observer(_) if ctx.me().is_some() => return Err(SetupError::ShareMissing),
-            SignInput::Observer(public) => *public,
+            SignInput::Observer(_) | SignInput::Combiner(_) if ctx.me().is_some() => {
+                return Err(SetupError::ShareMissing);
+            }
+            SignInput::Observer(public) | SignInput::Combiner(public) => *public,
         };
         Ok((Self { public, key, message, candidates, culprits: BTreeMap::new() }, outbox))
     }
@@ -155,25 +167,22 @@ impl Protocol for Signing {
             }
         }
         let threshold = ctx.threshold().get();
+        let Some(message) = self.message.clone() else { return self.combined(ctx) };
         let key = self.key.or_else(|| self.public.own_point()).ok_or_else(Fault::internal)?;
         self.key = Some(key);
         // [S2] optimistically: combine the first `threshold` candidates, the verified ones before the others, and
         // verify once. [S3] if that fails: verify each, leave the wrong ones out, and go on with the good ones.
         while self.candidates.len() >= threshold {
-            if let Some(signature) = self.combine(&key, threshold).ok_or_else(Fault::internal)? {
+            if let Some(signature) = self.combine(&key, &message, threshold).ok_or_else(Fault::internal)? {
                 let culprits = self.culprits.into_iter().collect();
                 return Ok(Next::Done(SignOutput { signature, culprits }));
             }
             if self.candidates.values().all(|candidate| candidate.good) {
                 return Err(Fault::internal());
             }
-            self.verify_each(ctx)?;
+            self.verify_each(ctx, &message)?;
         }
-        if ctx.parties().len() - self.culprits.len() < threshold {
-            let culprits = self.culprits.into_keys().collect();
-            return Err(Fault::evident(AbortCause::NotEnoughPartials, culprits));
-        }
-        Ok(Next::Stay(self))
+        self.with_too_few(ctx)
     }
 
     fn judge(_: &SessionContext, _: AbortCause, _: PartyId, _: &[Arc<Envelope>]) -> bool {
@@ -187,18 +196,48 @@ impl Signing {
         clippy::option_option,
         reason = "a broken invariant and a failed verification are different things"
     )]
-    fn combine(&self, key: &G1, threshold: usize) -> Option<Option<[u8; G2_COMPRESSED_BYTES]>> {
+    fn combine(
+        &self,
+        key: &G1,
+        message: &HashedMessage,
+        threshold: usize,
+    ) -> Option<Option<[u8; G2_COMPRESSED_BYTES]>> {
+        let combined = self.combination(threshold)?;
+        let verified = combined.check().is_some_and(|signature| verify(key, message, &signature));
+        Some(verified.then(|| combined.to_compressed()))
+    }
+
+    /// [S2] without the verification.
+    fn combined(self, ctx: &SessionContext) -> Result<Next<Self>, Fault> {
+        let threshold = ctx.threshold().get();
+        if self.candidates.len() < threshold {
+            return self.with_too_few(ctx);
+        }
+        let signature = self.combination(threshold).ok_or_else(Fault::internal)?.to_compressed();
+        let culprits = self.culprits.into_iter().collect();
+        Ok(Next::Done(SignOutput { signature, culprits }))
+    }
+
+    /// Waits for more partial signatures, if as many as are needed can still come.
+    fn with_too_few(self, ctx: &SessionContext) -> Result<Next<Self>, Fault> {
+        if ctx.parties().len() - self.culprits.len() < ctx.threshold().get() {
+            let culprits = self.culprits.into_keys().collect();
+            return Err(Fault::evident(AbortCause::NotEnoughPartials, culprits));
+        }
+        Ok(Next::Stay(self))
+    }
+
+    /// The combination of the first `threshold` candidates, the verified ones before the others.
+    fn combination(&self, threshold: usize) -> Option<UncheckedG2> {
         let mut chosen: Vec<(&PartyId, &Candidate)> = self.candidates.iter().collect();
         chosen.sort_by_key(|(party, candidate)| (!candidate.good, **party));
         chosen.truncate(threshold);
         let numbers: Vec<u16> = chosen.iter().map(|(party, _)| party.get()).collect();
         let points: Vec<UncheckedG2> = chosen.iter().map(|(_, candidate)| candidate.point).collect();
-        let combined = UncheckedG2::combine(&points, &Weights::at_zero(&numbers)?);
-        let verified = combined.check().is_some_and(|signature| verify(key, &self.message, &signature));
-        Some(verified.then(|| combined.to_compressed()))
+        Some(UncheckedG2::combine(&points, &Weights::at_zero(&numbers)?))
     }
 
-    fn verify_each(&mut self, ctx: &SessionContext) -> Result<(), Fault> {
+    fn verify_each(&mut self, ctx: &SessionContext, message: &HashedMessage) -> Result<(), Fault> {
         for (party, candidate) in &mut self.candidates {
             if candidate.good {
                 continue;
@@ -208,7 +247,7 @@ impl Signing {
                 None => {
                     self.culprits.insert(*party, AbortCause::InvalidPoint);
                 }
-                Some(partial) if verify(&key, &self.message, &partial) => candidate.good = true,
+                Some(partial) if verify(&key, message, &partial) => candidate.good = true,
                 Some(_) => {
                     self.culprits.insert(*party, AbortCause::WrongPartialSignature);
                 }

@@ -12,7 +12,7 @@ use engine::session::{Progress, Session};
 use engine::{AbortCause, PartyId, Reject, SetupError};
 use primitives::bls12_381::UncheckedG2;
 use primitives::shamir::Weights;
-use protocols::bls::{KeyShare, MAX_MESSAGE_BYTES, SignInput, Signing};
+use protocols::bls::{Claim, KeyShare, MAX_MESSAGE_BYTES, SignInput, Signing, verify_all};
 use sim::{Address, Faults, Outcome, Packet};
 
 type Outcomes = BTreeMap<Address, Outcome<protocols::bls::SignOutput>>;
@@ -286,4 +286,87 @@ fn observer_setup_is_refused() {
     assert_eq!(start(&|p| p.verification_shares.clear()), invalid);
     assert_eq!(start(&|p| p.verification_shares.swap(0, 1)), invalid);
     assert_eq!(start(&|p| p.verification_shares[0].party = party(9)), invalid);
+}
+
+/// A combiner gets to the same signature without looking, and to none, or to a wrong one, if a partial signature is
+/// wrong; an observer that is given the same envelopes names the sender.
+#[test]
+fn a_combiner_does_not_look() {
+    let shares = keygen(&[1, 2, 3], 2, 11);
+    let public = shares[&1].public();
+    let combine = |input: SignInput, bodies: &[(u32, Vec<u8>)]| {
+        let settings = settings(None, &[1, 2], 2, 2, MESSAGE);
+        let (mut session, mut step) = Session::<Signing>::start(settings, None, input, &mut rng(1)).unwrap();
+        for (number, bytes) in bodies {
+            step = session.open(party(*number), bytes, &mut rng(3));
+        }
+        step.progress
+    };
+    let envelope = |number: u32, change: &dyn Fn(&mut Vec<u8>)| {
+        let (session, step) = start_sign(&shares[&number], &[1, 2], 2, MESSAGE).unwrap();
+        let bytes = session.seal(&step.outgoing[0], &mut rng(4)).unwrap();
+        let mut forged = Forged::open(&bytes).unwrap();
+        change(&mut forged.body);
+        (number, forged.encode(&evidence_key(party(number))))
+    };
+    let combiner = || SignInput::Combiner(Box::new(public.clone()));
+    let claimed = |signature: &[u8]| {
+        let claim = Claim { public_key: &public.public_key, message: MESSAGE, signature };
+        verify_all(&[claim], &mut rng(5))
+    };
+    let expected = reference(&shares, &[1, 2]);
+    let honest = [envelope(1, &|_| ()), envelope(2, &|_| ())];
+    let Progress::Done(done) = combine(combiner(), &honest) else { panic!("not done") };
+    assert_eq!((done.signature, done.culprits.len()), (expected, 0));
+    assert!(claimed(&done.signature));
+    for (name, body, cause) in changes(&shares) {
+        let bodies = [envelope(1, &|_| ()), envelope(2, &|own| own.clone_from(&body))];
+        match combine(combiner(), &bodies) {
+            Progress::Done(done) => assert!(!claimed(&done.signature), "{name}"),
+            Progress::Aborted(abort) => {
+                assert_eq!((abort.cause, &*abort.culprits), (AbortCause::NotEnoughPartials, &[party(2)][..]));
+                assert_ne!(cause, AbortCause::WrongPartialSignature, "{name}");
+            }
+            _ => panic!("{name} waits"),
+        }
+        let observer = SignInput::Observer(Box::new(public.clone()));
+        let Progress::Aborted(abort) = combine(observer, &bodies) else { panic!("{name} is not noticed") };
+        assert_eq!(
+            (abort.cause, &*abort.culprits),
+            (AbortCause::NotEnoughPartials, &[party(2)][..]),
+            "{name}"
+        );
+    }
+    let own = settings(Some(party(1)), &[1, 2], 2, 2, MESSAGE);
+    let refused = Session::<Signing>::start(own, None, combiner(), &mut rng(1)).err();
+    assert_eq!(refused, Some(SetupError::ShareMissing));
+}
+
+#[test]
+fn claims_stand_and_fall_together() {
+    let shares = keygen(&[1, 2], 2, 12);
+    let key = shares[&1].public().public_key;
+    let other = keygen(&[1, 2], 2, 13)[&1].public().clone();
+    let signature = reference(&shares, &[1, 2]);
+    let right = Claim { public_key: &key, message: MESSAGE, signature: &signature };
+    let check = |claims: &[Claim<'_>]| verify_all(claims, &mut rng(6));
+    assert!(check(&[]));
+    assert!(check(&[right]));
+    assert!(check(&[right, right]));
+    let outside = outside_subgroup();
+    let long = vec![0; MAX_MESSAGE_BYTES + 1];
+    for wrong in [
+        Claim { message: b"pay somebody", ..right },
+        Claim { message: &long, ..right },
+        Claim { public_key: &other.public_key, ..right },
+        Claim { public_key: &[0; 48], ..right },
+        Claim { public_key: &key[1..], ..right },
+        Claim { signature: &other.proof_of_possession, ..right },
+        Claim { signature: &outside, ..right },
+        Claim { signature: &signature[1..], ..right },
+        Claim { signature: &[], ..right },
+    ] {
+        assert!(!check(&[wrong]));
+        assert!(!check(&[right, wrong, right]));
+    }
 }

@@ -9,6 +9,7 @@ import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.proto.core.v1.VerifyCall;
 import java.security.SecureRandom;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -65,6 +66,11 @@ record Deviation(Kind kind, int round) {
     @Override
     public Verdict judge(SessionConfig config, Accusation accusation) {
       return core.judge(config, accusation);
+    }
+
+    @Override
+    public boolean verify(VerifyCall call) {
+      return core.verify(call);
     }
 
     @Override

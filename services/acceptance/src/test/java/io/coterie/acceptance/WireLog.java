@@ -9,6 +9,7 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.proto.core.v1.VerifyCall;
 import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashMap;
@@ -165,6 +166,11 @@ final class WireLog {
     @Override
     public Verdict judge(SessionConfig config, Accusation accusation) {
       return core.judge(config, accusation);
+    }
+
+    @Override
+    public boolean verify(VerifyCall call) {
+      return core.verify(call);
     }
 
     @Override

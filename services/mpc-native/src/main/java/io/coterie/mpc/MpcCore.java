@@ -1,6 +1,7 @@
 package io.coterie.mpc;
 
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.VerifyCall;
 
 /** The entry to the native core. */
 public interface MpcCore extends EvidenceJudge {
@@ -17,4 +18,13 @@ public interface MpcCore extends EvidenceJudge {
    * signature).
    */
   MpcSession observe(SessionConfig config);
+
+  /**
+   * Verifies signatures of several sessions at once, for less than one by one.
+   *
+   * @return whether every claim is true; a list with one that is not passes with a chance of 2^-128
+   * @throws MpcException with SETUP_REFUSED if the protocol is none that this can verify, or there
+   *     are too many claims
+   */
+  boolean verify(VerifyCall call);
 }

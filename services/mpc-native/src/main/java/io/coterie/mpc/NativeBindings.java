@@ -73,6 +73,7 @@ final class NativeBindings {
                   "mpc_session_handle",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, JAVA_INT, VIEW, ADDRESS)),
               Map.entry("mpc_judge", FunctionDescriptor.of(JAVA_INT, VIEW, VIEW, ADDRESS, ADDRESS)),
+              Map.entry("mpc_verify", FunctionDescriptor.of(JAVA_INT, VIEW, ADDRESS, ADDRESS)),
               Map.entry(
                   "mpc_group_call",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
@@ -91,6 +92,7 @@ final class NativeBindings {
   private final MethodHandle sessionStart;
   private final MethodHandle sessionHandle;
   private final MethodHandle judge;
+  private final MethodHandle verify;
   private final MethodHandle groupCall;
   private final MethodHandle sessionFree;
   private final MethodHandle bufferFree;
@@ -118,6 +120,7 @@ final class NativeBindings {
     sessionStart = handle(library, "mpc_session_start");
     sessionHandle = handle(library, "mpc_session_handle");
     judge = handle(library, "mpc_judge");
+    verify = handle(library, "mpc_verify");
     groupCall = handle(library, "mpc_group_call");
     sessionFree = handle(library, "mpc_session_free");
     bufferFree = handle(library, "mpc_buffer_free");
@@ -265,6 +268,14 @@ final class NativeBindings {
       MemorySegment errorDetail) {
     try {
       return (int) judge.invokeExact(config, accusation, verdict, errorDetail);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int verify(MemorySegment call, MemorySegment valid, MemorySegment errorDetail) {
+    try {
+      return (int) verify.invokeExact(call, valid, errorDetail);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

@@ -8,6 +8,7 @@ import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.proto.core.v1.VerifyCall;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
@@ -140,6 +141,19 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }
       return Verdict.forNumber(verdict.get(ValueLayout.JAVA_INT, 0));
+    }
+  }
+
+  @Override
+  public boolean verify(VerifyCall claims) {
+    try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
+      MemorySegment valid = call.intOut();
+      MemorySegment detail = call.bufferOut();
+      int code = bindings.verify(call.view(claims.toByteArray()), valid, detail);
+      if (code != NativeBindings.OK) {
+        throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
+      }
+      return valid.get(ValueLayout.JAVA_INT, 0) == 1;
     }
   }
 

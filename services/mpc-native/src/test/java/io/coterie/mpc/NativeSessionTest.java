@@ -10,7 +10,9 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.SignatureClaim;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.VerifyCall;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Arrays;
@@ -94,6 +96,31 @@ class NativeSessionTest {
                       .isTrue());
       assertThat(done.values().stream().map(Done::getSignature).distinct()).hasSize(1);
     }
+  }
+
+  @Test
+  void signatures_of_several_sessions_are_verified_at_once() {
+    List<Integer> quorum = List.of(1, 3);
+    VerifyCall.Builder call = VerifyCall.newBuilder().setProtocol(ProtocolId.PROTOCOL_ID_BLS_SIGN);
+    for (String message : List.of("one", "two", "three")) {
+      byte[] payload = message.getBytes(StandardCharsets.UTF_8);
+      ByteString signature =
+          parties.sign(parties.sign(key, payload, quorum), shares).get(1).getSignature();
+      call.addClaims(
+          SignatureClaim.newBuilder()
+              .setPublicKey(key.getPublicKey())
+              .setPayload(ByteString.copyFrom(payload))
+              .setSignature(signature));
+    }
+    assertThat(parties.core.verify(call.build())).isTrue();
+    SignatureClaim first = call.getClaims(0);
+    call.setClaims(2, first.toBuilder().setPayload(ByteString.copyFromUtf8("four")));
+    assertThat(parties.core.verify(call.build())).isFalse();
+    assertFails(
+        MpcException.Reason.SETUP_REFUSED,
+        () ->
+            parties.core.verify(
+                call.clone().setProtocol(ProtocolId.PROTOCOL_ID_ED25519_SIGN).build()));
   }
 
   static Stream<Arguments> badConfigurations() {

@@ -270,6 +270,21 @@ class RawCallTest {
   }
 
   @Test
+  void verify() {
+    MemorySegment valid = dirty();
+    MemorySegment detail = dirty();
+    MemorySegment empty = view(NULL, 0);
+    assertThat(bindings.verify(empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(bindings.verify(empty, valid, NULL)).isEqualTo(INVALID_ARGUMENT);
+    for (MemorySegment bad : badViews()) {
+      MemorySegment outcome = dirty();
+      assertThat(bindings.verify(bad, outcome, detail)).isEqualTo(INVALID_ARGUMENT);
+      assertThat(outcome.get(ValueLayout.JAVA_INT, 0)).isZero();
+      bindings.bufferFree(detail);
+    }
+  }
+
+  @Test
   void free_functions_ignore_nothing_and_twice() {
     bindings.vaultFree(NULL);
     bindings.sessionFree(NULL);

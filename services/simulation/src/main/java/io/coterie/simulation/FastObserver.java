@@ -15,6 +15,7 @@ import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
+import io.coterie.proto.core.v1.VerifyCall;
 import io.coterie.proto.core.v1.Waiting;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -40,6 +41,12 @@ final class FastObserver implements MpcCore {
   @Override
   public Verdict judge(SessionConfig config, Accusation accusation) {
     return Verdict.VERDICT_REFUTED;
+  }
+
+  @Override
+  public boolean verify(VerifyCall call) {
+    return call.getClaimsList().stream()
+        .allMatch(claim -> FastRun.signs(claim.getPayload(), claim.getSignature()));
   }
 
   private static final class Observation implements MpcSession {

@@ -6,12 +6,14 @@ import com.google.protobuf.Timestamp;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
 import io.coterie.channel.SecureChannel.SendOptions;
+import io.coterie.coordinator.session.ResultVerifier.Claim;
 import io.coterie.coordinator.session.SessionPlan.Work;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.mpc.MpcCore;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.ProtocolMetrics;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
@@ -20,11 +22,13 @@ import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
 import java.security.SecureRandom;
 import java.util.Collection;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /** All running sessions of this replica, and the way of a message to its session. Thread-safe. */
@@ -65,6 +69,10 @@ public final class Sessions {
   private final AtomicBoolean stopping = new AtomicBoolean();
   private final MpcCore core;
   private final Map<Scheme, ResultVerifier> verifiers;
+
+  /** Of the schemes whose signatures are checked together. */
+  private final Map<Scheme, SignatureChecks> checks = new EnumMap<>(Scheme.class);
+
   private final EvidenceKeeper evidence;
   private final LedgerKeeper ledgers;
   private final EpochListener epochs;
@@ -132,6 +140,13 @@ public final class Sessions {
     this.epochs = epochs;
     this.cancels = cancels;
     this.verifiers = Map.copyOf(verifiers);
+    verifiers.forEach(
+        (scheme, verifier) -> {
+          if (verifier.verifiesTogether()) {
+            ProtocolId protocol = Protocol.of(scheme, Protocol.Operation.SIGN).orElseThrow().id();
+            checks.put(scheme, new SignatureChecks(protocol, verifier, core::verify, pool));
+          }
+        });
     this.health = health;
     this.pool = pool;
     this.timer = timer;
@@ -354,6 +369,25 @@ public final class Sessions {
 
   EvidenceKeeper evidence() {
     return evidence;
+  }
+
+  /** Whether the core leaves it to {@link #check} to verify what it combines. */
+  boolean checksTogether(Scheme scheme) {
+    return checks.containsKey(scheme);
+  }
+
+  /**
+   * Checks a signature that a session here has made: at once, or soon and together with others.
+   *
+   * @param then is told whether it is valid
+   */
+  void check(Scheme scheme, ToSign what, Signature signature, Consumer<Boolean> then) {
+    SignatureChecks together = checks.get(scheme);
+    if (together == null) {
+      then.accept(isValid(scheme, what, signature));
+    } else {
+      together.check(new Claim(what.publicKey(), what.payload(), signature), then);
+    }
   }
 
   ResultVerifier verifier(Scheme scheme) {

@@ -19,7 +19,9 @@ import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.trust.Member;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -31,7 +33,9 @@ import org.slf4j.LoggerFactory;
 
 /**
  * A signing session: this coordinator is an observer of the core over the envelopes that the
- * parties also send to it. The core combines; the verifier decides.
+ * parties also send to it. The core combines; the verifier decides. Where signatures are checked
+ * together ({@link SignatureChecks}) the core combines without looking, and looks at each
+ * contribution if what comes out is none.
  */
 public final class SigningSession extends ObservedSession {
   private static final Logger log = LoggerFactory.getLogger(SigningSession.class);
@@ -47,6 +51,17 @@ public final class SigningSession extends ObservedSession {
 
   /** Used in the lane only. */
   private @Nullable MpcSession core;
+
+  /** Whether the core is done, so that its result is or was checked. Used in the lane only. */
+  private boolean combined;
+
+  /** Whether the core combines without looking at the contributions. Used in the lane only. */
+  private boolean unseen;
+
+  /** Contributions that the core has taken meanwhile. Used in the lane only. */
+  private final List<Contribution> taken = new ArrayList<>();
+
+  private record Contribution(int sender, ByteString envelope) {}
 
   /** Parties whose contribution has not come; written in the lane. */
   private volatile Set<Integer> missing;
@@ -71,6 +86,7 @@ public final class SigningSession extends ObservedSession {
     super(order, plan, protocol, sessions, channel);
     this.work = work;
     this.again = again;
+    this.unseen = sessions.checksTogether(plan.scheme());
     this.lane = new BoundedLane(sessions.pool(), WAITING_PER_PARTY * plan.parties().size() + 1);
     this.missing = partiesWithout(Set.of());
   }
@@ -79,32 +95,38 @@ public final class SigningSession extends ObservedSession {
   void observe() {
     lane.offer(
         () -> {
-          SessionConfig.Builder config =
-              SessionConfig.newBuilder()
-                  .setProtocol(protocol.id())
-                  .setSessionId(id.bytes())
-                  .setThreshold(plan.threshold())
-                  .setKeyId(work.keyPublic().getKeyId())
-                  .setEpoch(plan.epoch())
-                  .setPayload(work.what().payload())
-                  .setKeyPublic(work.keyPublic());
-          work.what().target().into(config);
-          if (work.presignature() != null) {
-            config.setPresignatureId(work.presignature());
-          }
-          for (Member m : plan.parties()) {
-            config.addParties(
-                Party.newBuilder()
-                    .setId(m.partyId())
-                    .setEvidenceKey(ByteString.copyFrom(m.evidenceKey())));
-          }
           try {
-            core = sessions.core().observe(config.build());
-            take(core.firstStep());
+            take(observer().firstStep());
           } catch (MpcException e) {
             broken(e);
           }
         });
+  }
+
+  private MpcSession observer() {
+    SessionConfig.Builder config =
+        SessionConfig.newBuilder()
+            .setProtocol(protocol.id())
+            .setSessionId(id.bytes())
+            .setThreshold(plan.threshold())
+            .setKeyId(work.keyPublic().getKeyId())
+            .setEpoch(plan.epoch())
+            .setPayload(work.what().payload())
+            .setKeyPublic(work.keyPublic())
+            .setUnverified(unseen);
+    work.what().target().into(config);
+    if (work.presignature() != null) {
+      config.setPresignatureId(work.presignature());
+    }
+    for (Member m : plan.parties()) {
+      config.addParties(
+          Party.newBuilder()
+              .setId(m.partyId())
+              .setEvidenceKey(ByteString.copyFrom(m.evidenceKey())));
+    }
+    MpcSession observer = sessions.core().observe(config.build());
+    core = observer;
+    return observer;
   }
 
   @Override
@@ -114,22 +136,22 @@ public final class SigningSession extends ObservedSession {
         || !lane.offer(
             () -> {
               waiting.decrementAndGet();
-              handle(sender, envelope.getEnvelope().toByteArray(), receivedNanos);
+              handle(sender, envelope.getEnvelope(), receivedNanos);
             })) {
       waiting.decrementAndGet();
       sessions.telemetry().dropped("lane_full");
     }
   }
 
-  private void handle(Member sender, byte[] envelope, long receivedNanos) {
+  private void handle(Member sender, ByteString envelope, long receivedNanos) {
     MpcSession session = core;
-    if (session == null || hasEnded()) {
+    if (session == null || combined || hasEnded()) {
       return;
     }
     Set<Integer> before = missing;
     Step step;
     try {
-      step = session.handle(sender.partyId(), envelope);
+      step = session.handle(sender.partyId(), envelope.toByteArray());
     } catch (MpcException e) {
       broken(e);
       return;
@@ -140,6 +162,9 @@ public final class SigningSession extends ObservedSession {
     }
     if (before.contains(sender.partyId())) {
       sessions.health().answered(sender.partyId(), receivedNanos - startedNanos);
+    }
+    if (unseen) {
+      taken.add(new Contribution(sender.partyId(), envelope));
     }
     int left = round;
     take(step);
@@ -171,17 +196,12 @@ public final class SigningSession extends ObservedSession {
             new Signature(
                 done.getSignature(),
                 done.hasRecoveryId() ? OptionalInt.of(done.getRecoveryId()) : OptionalInt.empty());
-        if (verifies(signature)) {
-          Set<Integer> culprits = new HashSet<>();
-          done.getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
-          end(new SessionOutcome.Signed(signature, culprits));
-        } else {
-          log.error(
-              "the core combined a signature that the verifier refuses: session {}, key {}",
-              id,
-              plan.key());
-          end(internal());
-        }
+        Set<Integer> culprits = new HashSet<>();
+        done.getCulpritsList().stream().map(Culprit::getParty).forEach(culprits::add);
+        combined = true;
+        missing = Set.of();
+        sessions.check(
+            plan.scheme(), work.what(), signature, valid -> checked(signature, culprits, valid));
       }
       case ABORT ->
           end(
@@ -200,10 +220,44 @@ public final class SigningSession extends ObservedSession {
     }
   }
 
-  private boolean verifies(Signature signature) {
-    return sessions
-        .verifier(plan.scheme())
-        .verifies(work.what().publicKey(), work.what().payload(), signature);
+  private void checked(Signature signature, Set<Integer> culprits, boolean valid) {
+    if (valid) {
+      end(new SessionOutcome.Signed(signature, culprits));
+    } else {
+      lane.last(this::judge);
+    }
+  }
+
+  /** The core combined no signature: it finds out why, or has an error. Runs in the lane. */
+  private void judge() {
+    MpcSession before = core;
+    if (hasEnded() || before == null) {
+      return;
+    }
+    if (!unseen) {
+      log.error(
+          "the core combined a signature that the verifier refuses: session {}, key {}",
+          id,
+          plan.key());
+      end(internal());
+      return;
+    }
+    before.close();
+    core = null;
+    unseen = false;
+    combined = false;
+    try {
+      MpcSession looking = observer();
+      Step step = looking.firstStep();
+      for (Contribution each : taken) {
+        if (step.hasWaiting() || step.hasDropped()) {
+          step = looking.handle(each.sender, each.envelope.toByteArray());
+        }
+      }
+      take(step);
+    } catch (MpcException e) {
+      broken(e);
+    }
   }
 
   private void broken(MpcException e) {
@@ -225,6 +279,9 @@ public final class SigningSession extends ObservedSession {
   }
 
   private void hear(Member sender, SessionReport report) {
+    if (combined) {
+      return; // nothing that a party says now changes what is checked
+    }
     switch (report.getOutcomeCase()) {
       case REFUSED -> hear(sender, report.getRefused());
       // Envelopes of a signing carry no signature that would convince others. This observer
@@ -254,7 +311,7 @@ public final class SigningSession extends ObservedSession {
               refused.hasRecoveryId()
                   ? OptionalInt.of(refused.getRecoveryId())
                   : OptionalInt.empty());
-      if (verifies(seen)) {
+      if (sessions.isValid(plan.scheme(), work.what(), seen)) {
         end(new SessionOutcome.Signed(seen, Set.of()));
         return;
       }

@@ -1,5 +1,6 @@
 package io.coterie.coordinator.session;
 
+import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
@@ -22,12 +23,14 @@ import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Accusation;
+import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
 import io.coterie.proto.core.v1.VerificationShare;
+import io.coterie.proto.core.v1.VerifyCall;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
@@ -87,6 +90,12 @@ class SessionsTest {
           Step.newBuilder().setRound(1).setWaiting(Waiting.newBuilder().addMissing(1)).build();
   private boolean closed;
 
+  /** The sessions that the core was told to observe. */
+  private final List<SessionConfig> observed = new ArrayList<>();
+
+  /** Whether the core says of signatures that they are. */
+  private boolean coreAgrees = true;
+
   private final Sessions sessions =
       new Sessions(
           new MpcCore() {
@@ -110,7 +119,13 @@ class SessionsTest {
             }
 
             @Override
+            public boolean verify(VerifyCall call) {
+              return coreAgrees;
+            }
+
+            @Override
             public MpcSession observe(SessionConfig config) {
+              observed.add(config);
               return new MpcSession() {
                 @Override
                 public Step firstStep() {
@@ -437,6 +452,59 @@ class SessionsTest {
           assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL);
           assertThat(a.culprits()).isEmpty();
         });
+  }
+
+  @Test
+  void what_was_combined_unseen_is_looked_at_if_it_is_no_signature() throws Exception {
+    List<String> handled = new ArrayList<>();
+    core =
+        envelope -> {
+          boolean unseen = observed.getLast().getUnverified();
+          handled.add((unseen ? "unseen " : "seen ") + new String(envelope, UTF_8));
+          if (handled.size() % 2 == 1) {
+            return Step.newBuilder()
+                .setRound(1)
+                .setWaiting(Waiting.newBuilder().addMissing(2))
+                .build();
+          }
+          return unseen
+              ? done("massage")
+              : Step.newBuilder()
+                  .setAbort(
+                      Abort.newBuilder()
+                          .setRound(1)
+                          .setCause(AbortCause.ABORT_CAUSE_NOT_ENOUGH_PARTIALS)
+                          .setAdvice(Advice.ADVICE_EXCLUDE_PARTY)
+                          .addCulprits(2))
+                  .build();
+        };
+    ObservedSession session = signing();
+    say(p1, envelope(session, "one"));
+    say(p2, envelope(session, "two"));
+    endsAborted(
+        session,
+        a -> {
+          assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_NOT_ENOUGH_PARTIALS);
+          assertThat(a.culprits()).containsExactly(2);
+          assertThat(a.exclude()).isTrue();
+        });
+    assertThat(handled).containsExactly("unseen one", "unseen two", "seen one", "seen two");
+    assertThat(observed).hasSize(2);
+    assertThat(observed.getLast())
+        .isEqualTo(observed.getFirst().toBuilder().setUnverified(false).build());
+  }
+
+  @Test
+  void a_signature_that_the_core_takes_for_none_is_no_result() throws Exception {
+    coreAgrees = false;
+    core = _ -> done("message");
+    ObservedSession session = signing();
+    say(p1, envelope(session));
+    endsAborted(session, a -> assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL));
+  }
+
+  private Step done(String signed) {
+    return Step.newBuilder().setDone(Done.newBuilder().setSignature(key.sign(signed))).build();
   }
 
   @Test

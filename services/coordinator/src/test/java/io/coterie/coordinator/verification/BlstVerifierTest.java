@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.TestKeys;
+import io.coterie.coordinator.session.ResultVerifier.Claim;
 import io.coterie.coordinator.session.Signature;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
+import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Random;
 import org.junit.jupiter.api.Test;
+import supranational.blst.P2;
+import supranational.blst.P2_Affine;
 
 class BlstVerifierTest {
   private static final ByteString MESSAGE = ByteString.copyFromUtf8("message");
@@ -52,6 +56,84 @@ class BlstVerifierTest {
             verifier.verifies(
                 key.publicKey(), MESSAGE, new Signature(signature, OptionalInt.of(0))))
         .isFalse();
+  }
+
+  @Test
+  void several_together_are_valid_if_each_is() {
+    TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
+    TestKeys.Key other = TestKeys.deal(2, List.of(1, 2, 3), 2);
+    assertThat(verifier.verifiesTogether()).isTrue();
+    assertThat(verifier.verifiesAll(List.of())).isFalse();
+    // More than blst pairs at a time, with the same key and with others, the same message twice.
+    List<Claim> good = new ArrayList<>();
+    for (int i = 0; i < 20; i++) {
+      TestKeys.Key signer = i % 3 == 0 ? other : key;
+      String message = "message " + i / 2;
+      good.add(claim(signer.publicKey(), message, signer.sign(message)));
+      assertThat(verifier.verifiesAll(good)).isTrue();
+    }
+    ByteString identity = ByteString.copyFrom(new byte[] {(byte) 0xC0}).concat(zeros(95));
+    ByteString outside = outsideOfTheSubgroup();
+    for (int place : new int[] {0, 7, 8, 19}) {
+      Claim right = good.get(place);
+      for (Claim wrong :
+          List.of(
+              claim(right.publicKey(), "another", right.signature().bytes()),
+              claim(key.publicKey(), "message x", other.sign("message x")),
+              claim(right.publicKey(), "message", identity),
+              claim(right.publicKey(), "message", outside),
+              claim(right.publicKey(), "message", zeros(96)),
+              claim(right.publicKey(), "message", ByteString.EMPTY),
+              claim(zeros(48), "message", right.signature().bytes()),
+              new Claim(
+                  right.publicKey(),
+                  right.payload(),
+                  new Signature(right.signature().bytes(), OptionalInt.of(0))))) {
+        List<Claim> claims = new ArrayList<>(good);
+        claims.set(place, wrong);
+        assertThat(verifier.verifiesAll(claims)).as("%d: %s", place, wrong).isFalse();
+      }
+    }
+  }
+
+  /** Their sum is that of the right ones: only numbers that nobody knows tell them apart. */
+  @Test
+  void two_wrong_ones_do_not_make_up_for_each_other() {
+    TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
+    P2_Affine added = new P2_Affine(key.sign("anything").toByteArray());
+    P2 one = new P2(key.sign("one").toByteArray()).add(added);
+    P2 two = new P2(key.sign("two").toByteArray()).add(new P2(added).neg());
+    assertThat(
+            verifier.verifiesAll(
+                List.of(
+                    claim(key.publicKey(), "one", ByteString.copyFrom(one.compress())),
+                    claim(key.publicKey(), "two", ByteString.copyFrom(two.compress())))))
+        .isFalse();
+  }
+
+  private static Claim claim(ByteString publicKey, String message, ByteString signature) {
+    return new Claim(
+        publicKey, ByteString.copyFromUtf8(message), new Signature(signature, OptionalInt.empty()));
+  }
+
+  private static ByteString zeros(int bytes) {
+    return ByteString.copyFrom(new byte[bytes]);
+  }
+
+  /** A point of the curve that no key signs with. */
+  private static ByteString outsideOfTheSubgroup() {
+    byte[] bytes = new byte[96];
+    bytes[0] = (byte) 0x80;
+    for (int x = 1; ; x++) {
+      bytes[95] = (byte) x;
+      try {
+        if (!new P2_Affine(bytes).in_group()) {
+          return ByteString.copyFrom(bytes);
+        }
+      } catch (RuntimeException e) {
+        // No point of the curve has this x.
+      }
+    }
   }
 
   @Test

@@ -1,0 +1,156 @@
+package io.coterie.coordinator.session;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.google.protobuf.ByteString;
+import io.coterie.coordinator.session.ResultVerifier.Claim;
+import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
+import io.coterie.proto.core.v1.VerifyCall;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.OptionalInt;
+import org.junit.jupiter.api.Test;
+
+class SignatureChecksTest {
+  private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
+  private final List<String> checked = new ArrayList<>();
+  private final List<String> told = new ArrayList<>();
+  private final SignatureChecks checks =
+      new SignatureChecks(
+          ProtocolId.PROTOCOL_ID_BLS_SIGN, new Recording(), this::coreVerifies, pool::add);
+
+  /** The core takes for valid all but "odd", about which the two differ. */
+  private boolean coreVerifies(VerifyCall call) {
+    assertThat(call.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_BLS_SIGN);
+    List<String> payloads =
+        call.getClaimsList().stream().map(claim -> claim.getPayload().toStringUtf8()).toList();
+    checked.add("core: " + String.join("+", payloads));
+    return !payloads.contains("odd");
+  }
+
+  /** Takes for valid what does not begin with "wrong"; breaks on "broken". */
+  private final class Recording implements ResultVerifier {
+    @Override
+    public boolean verifies(ByteString publicKey, ByteString payload, Signature signature) {
+      throw new AssertionError("all are checked together");
+    }
+
+    @Override
+    public boolean verifiesAll(List<Claim> claims) {
+      checked.add(
+          String.join("+", claims.stream().map(claim -> claim.payload().toStringUtf8()).toList()));
+      return claims.stream().allMatch(claim -> valid(claim.payload()));
+    }
+
+    private boolean valid(ByteString payload) {
+      if (payload.toStringUtf8().startsWith("broken")) {
+        throw new IllegalStateException("as told");
+      }
+      return !payload.toStringUtf8().startsWith("wrong");
+    }
+
+    @Override
+    public boolean isSound(KeyPublic key) {
+      return true;
+    }
+  }
+
+  private void check(String payload) {
+    checks.check(
+        new Claim(
+            ByteString.EMPTY,
+            ByteString.copyFromUtf8(payload),
+            new Signature(ByteString.EMPTY, OptionalInt.empty())),
+        valid -> told.add(payload + (valid ? " is valid" : " is not")));
+  }
+
+  private void run() {
+    while (!pool.isEmpty()) {
+      pool.remove().run();
+    }
+  }
+
+  @Test
+  void one_that_finds_nobody_is_checked_alone() {
+    check("a");
+    run();
+    check("b");
+    run();
+    assertThat(checked).containsExactly("a", "core: a", "b", "core: b");
+    assertThat(told).containsExactly("a is valid", "b is valid");
+  }
+
+  @Test
+  void those_that_wait_are_checked_together() {
+    check("a");
+    check("b");
+    check("c");
+    run();
+    assertThat(checked).containsExactly("a+b+c", "core: a+b+c");
+    assertThat(told).containsExactly("a is valid", "b is valid", "c is valid");
+    assertThat(pool).isEmpty();
+  }
+
+  @Test
+  void a_wrong_one_costs_a_check_of_each_and_no_other_its_signature() {
+    check("a");
+    check("wrong");
+    check("b");
+    run();
+    assertThat(checked).containsExactly("a+wrong+b", "a", "core: a", "wrong", "b", "core: b");
+    assertThat(told).containsExactly("a is valid", "wrong is not", "b is valid");
+  }
+
+  @Test
+  void both_have_to_say_so() {
+    check("odd");
+    run();
+    check("a");
+    check("odd");
+    run();
+    assertThat(told).containsExactly("odd is not", "a is valid", "odd is not");
+  }
+
+  @Test
+  void one_that_cannot_be_checked_is_not_valid_and_holds_nobody_up() {
+    check("broken");
+    check("a");
+    run();
+    check("broken alone");
+    run();
+    check("b");
+    run();
+    assertThat(told)
+        .containsExactly("broken is not", "a is valid", "broken alone is not", "b is valid");
+  }
+
+  @Test
+  void a_listener_that_fails_holds_nobody_up() {
+    checks.check(
+        new Claim(
+            ByteString.EMPTY,
+            ByteString.EMPTY,
+            new Signature(ByteString.EMPTY, OptionalInt.empty())),
+        _ -> {
+          throw new IllegalStateException("as told");
+        });
+    check("a");
+    run();
+    check("b");
+    run();
+    assertThat(told).containsExactly("a is valid", "b is valid");
+  }
+
+  @Test
+  void more_than_one_check_takes_wait_for_the_next_one() {
+    for (int i = 0; i <= SignatureChecks.MOST_TOGETHER; i++) {
+      check("a");
+    }
+    pool.remove().run();
+    assertThat(told).hasSize(SignatureChecks.MOST_TOGETHER);
+    run();
+    assertThat(told).hasSize(SignatureChecks.MOST_TOGETHER + 1);
+  }
+}
