@@ -41,6 +41,7 @@ public final class PeerKeys {
 
   private final String peer;
   private final SignalProtocolAddress address;
+  private final ProtocolStore.Name name;
   private final ProtocolStore store;
   private final SenderKeyRotation own;
   private final Supplier<AccessKey> ownAccess;
@@ -154,6 +155,7 @@ public final class PeerKeys {
       long now) {
     this.peer = peer.name();
     this.address = ProtocolStore.address(peer);
+    this.name = ProtocolStore.Name.of(address);
     this.store = store;
     this.own = own;
     this.ownAccess = ownAccess;
@@ -171,7 +173,7 @@ public final class PeerKeys {
         && holds.contains(own.current().id())
         && !theirs.isEmpty()
         && access != null
-        && store.containsSession(address);
+        && store.containsSession(name);
   }
 
   /** Whether it is established and was heard of lately. */
@@ -184,7 +186,7 @@ public final class PeerKeys {
    * the order. If the peer cannot read it after all, it holds the broadcast and asks.
    */
   public synchronized boolean offered() {
-    return offered.contains(own.current().id()) && store.containsSession(address);
+    return offered.contains(own.current().id()) && store.containsSession(name);
   }
 
   /** Whether the peer says that it holds the own sender key of that id. */
@@ -216,7 +218,7 @@ public final class PeerKeys {
         || theirs.isEmpty()
         || !ownAccess.get().equals(told)
         || lacksKey()
-        || !store.containsSession(address);
+        || !store.containsSession(name);
   }
 
   private boolean lacksKey() {
@@ -256,7 +258,7 @@ public final class PeerKeys {
     }
     inFlight = true;
     again = false;
-    if (!resetSession && store.containsSession(address) && !pacer.freshTurn()) {
+    if (!resetSession && store.containsSession(name) && !pacer.freshTurn()) {
       return Next.UNDER_SESSION;
     }
     resetSession = false;
@@ -329,7 +331,7 @@ public final class PeerKeys {
     if (failure == null) {
       lastFailure = null;
     } else {
-      resetSession |= hello == Next.UNDER_FRESH_SESSION && !store.containsSession(address);
+      resetSession |= hello == Next.UNDER_FRESH_SESSION && !store.containsSession(name);
       if (failure.reason() != lastFailure && failure.reason() != Cause.CLOSED) {
         LOG.info("this member could not greet {}: {}", peer, failure.getMessage());
       }

@@ -37,9 +37,9 @@ import org.signal.libsignal.protocol.state.SignedPreKeyRecord;
 public final class ProtocolStore implements SignalProtocolStore {
   private final IdentityKeyPair identity;
   private final int registrationId;
-  private final Map<SignalProtocolAddress, IdentityKey> pinned = new ConcurrentHashMap<>();
+  private final Map<Name, IdentityKey> pinned = new ConcurrentHashMap<>();
 
-  private final Map<SignalProtocolAddress, SessionRecord> sessions = new ConcurrentHashMap<>();
+  private final Map<Name, SessionRecord> sessions = new ConcurrentHashMap<>();
   private final Map<SenderKeyName, SenderKeyRecord> senderKeys = new ConcurrentHashMap<>();
   private final Map<Integer, PreKeyRecord> preKeys = new ConcurrentHashMap<>();
   private final Map<Integer, SignedPreKeyRecord> signedPreKeys = new ConcurrentHashMap<>();
@@ -50,7 +50,17 @@ public final class ProtocolStore implements SignalProtocolStore {
    */
   private final Map<Integer, Set<ECPublicKey>> lastResort = new ConcurrentHashMap<>();
 
-  private record SenderKeyName(SignalProtocolAddress sender, UUID distribution) {}
+  private record SenderKeyName(Name sender, UUID distribution) {}
+
+  /**
+   * An address that is compared in Java. Each look at libsignal's, also by a map whose key it is, is
+   * a call of the native library.
+   */
+  record Name(String aci, int deviceId) {
+    static Name of(SignalProtocolAddress address) {
+      return new Name(address.getName(), address.getDeviceId());
+    }
+  }
 
   public ProtocolStore(IdentityKeyPair identity, int registrationId) {
     this.identity = identity;
@@ -64,14 +74,15 @@ public final class ProtocolStore implements SignalProtocolStore {
 
   /** Trusts that key, and no other, for that address. */
   public void pin(SignalProtocolAddress address, IdentityKey key) {
-    pinned.put(address, key);
+    pinned.put(Name.of(address), key);
   }
 
   /** Forgets a member that has left the roster. */
   public void unpin(SignalProtocolAddress address) {
-    pinned.remove(address);
-    sessions.remove(address);
-    senderKeys.keySet().removeIf(name -> name.sender.equals(address));
+    Name gone = Name.of(address);
+    pinned.remove(gone);
+    sessions.remove(gone);
+    senderKeys.keySet().removeIf(name -> name.sender.equals(gone));
   }
 
   // Identities
@@ -94,19 +105,19 @@ public final class ProtocolStore implements SignalProtocolStore {
   @Override
   public boolean isTrustedIdentity(
       SignalProtocolAddress address, IdentityKey key, Direction direction) {
-    return key.equals(pinned.get(address));
+    return key.equals(pinned.get(Name.of(address)));
   }
 
   @Override
   public @Nullable IdentityKey getIdentity(SignalProtocolAddress address) {
-    return pinned.get(address);
+    return pinned.get(Name.of(address));
   }
 
   // Sessions
 
   @Override
   public @Nullable SessionRecord loadSession(SignalProtocolAddress address) {
-    return sessions.get(address);
+    return sessions.get(Name.of(address));
   }
 
   @Override
@@ -114,7 +125,7 @@ public final class ProtocolStore implements SignalProtocolStore {
       throws NoSessionException {
     List<SessionRecord> found = new ArrayList<>(addresses.size());
     for (SignalProtocolAddress address : addresses) {
-      SessionRecord session = sessions.get(address);
+      SessionRecord session = sessions.get(Name.of(address));
       if (session == null) {
         throw new NoSessionException(address, "no session with " + address);
       }
@@ -126,29 +137,34 @@ public final class ProtocolStore implements SignalProtocolStore {
   @Override
   public List<Integer> getSubDeviceSessions(String name) {
     return sessions.keySet().stream()
-        .filter(address -> address.getName().equals(name) && address.getDeviceId() != 1)
-        .map(SignalProtocolAddress::getDeviceId)
+        .filter(address -> address.aci.equals(name) && address.deviceId != 1)
+        .map(Name::deviceId)
         .toList();
   }
 
   @Override
   public void storeSession(SignalProtocolAddress address, SessionRecord session) {
-    sessions.put(address, session);
+    sessions.put(Name.of(address), session);
   }
 
   @Override
   public boolean containsSession(SignalProtocolAddress address) {
+    return containsSession(Name.of(address));
+  }
+
+  /** The same for callers that ask often. */
+  boolean containsSession(Name address) {
     return sessions.containsKey(address);
   }
 
   @Override
   public void deleteSession(SignalProtocolAddress address) {
-    sessions.remove(address);
+    sessions.remove(Name.of(address));
   }
 
   @Override
   public void deleteAllSessions(String name) {
-    sessions.keySet().removeIf(address -> address.getName().equals(name));
+    sessions.keySet().removeIf(address -> address.aci.equals(name));
   }
 
   // Sender keys
@@ -156,24 +172,25 @@ public final class ProtocolStore implements SignalProtocolStore {
   @Override
   public void storeSenderKey(
       SignalProtocolAddress sender, UUID distribution, SenderKeyRecord record) {
-    senderKeys.put(new SenderKeyName(sender, distribution), record);
+    senderKeys.put(new SenderKeyName(Name.of(sender), distribution), record);
   }
 
   @Override
   public @Nullable SenderKeyRecord loadSenderKey(SignalProtocolAddress sender, UUID distribution) {
-    return senderKeys.get(new SenderKeyName(sender, distribution));
+    return senderKeys.get(new SenderKeyName(Name.of(sender), distribution));
   }
 
   /** Distribution ids of the keys that are held of that sender. */
   Set<UUID> senderKeys(SignalProtocolAddress sender) {
+    Name of = Name.of(sender);
     return senderKeys.keySet().stream()
-        .filter(name -> name.sender.equals(sender))
+        .filter(name -> name.sender.equals(of))
         .map(SenderKeyName::distribution)
         .collect(Collectors.toUnmodifiableSet());
   }
 
   void deleteSenderKey(SignalProtocolAddress sender, UUID distribution) {
-    senderKeys.remove(new SenderKeyName(sender, distribution));
+    senderKeys.remove(new SenderKeyName(Name.of(sender), distribution));
   }
 
   // Prekeys
