@@ -38,7 +38,9 @@ public interface ResultVerifier {
 
   /**
    * Whether every one of several signatures is valid, as {@link #verifies} says of one. A list with
-   * one that is not passes with a chance of 2^-64 at most, whoever made it.
+   * one that is not passes with a chance of 2^-127 at most, whoever made it.
+   *
+   * @param claims at least one
    */
   default boolean verifiesAll(List<Claim> claims) {
     return claims.stream()

@@ -15,6 +15,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.random.RandomGenerator;
 import supranational.blst.BLST_ERROR;
 import supranational.blst.P1;
 import supranational.blst.P1_Affine;
@@ -43,8 +44,26 @@ public final class BlstVerifier implements ResultVerifier {
   /** Parsed public keys remembered: parsing costs a square root and a subgroup check. */
   private static final int MAX_REMEMBERED = 10_000;
 
-  private final SecureRandom random = new SecureRandom();
+  /** Of the numbers that signatures are multiplied by: 128 bits. */
+  private static final int COEFFICIENT_BYTES = 16;
+
+  private final RandomGenerator random;
   private final ConcurrentHashMap<ByteString, P1_Affine> publicKeys = new ConcurrentHashMap<>();
+
+  public BlstVerifier() {
+    this(new SecureRandom());
+  }
+
+  /**
+   * Loads the native library now, so that the first signature does not wait for it.
+   *
+   * @param random known to nobody else
+   */
+  BlstVerifier(RandomGenerator random) {
+    this.random = random;
+    byte[] probe = "coterie".getBytes(US_ASCII);
+    new supranational.blst.P2().hash_to(probe, SIGNATURE_DST);
+  }
 
   @Override
   public boolean verifies(ByteString publicKey, ByteString message, Signature signature) {
@@ -67,7 +86,7 @@ public final class BlstVerifier implements ResultVerifier {
 
   /**
    * By one product of pairings over a random combination: each signature and its key are multiplied
-   * by a number that nobody knows before, so that no two wrong signatures make up for each other.
+   * by a number that is drawn when all are given, so that no two wrong ones make up for each other.
    */
   @Override
   public boolean verifiesAll(List<Claim> claims) {
@@ -89,13 +108,14 @@ public final class BlstVerifier implements ResultVerifier {
     return !claims.isEmpty() && pairing.finalverify();
   }
 
-  /** 1 to 2^64 - 1. */
   private BigInteger coefficient() {
-    long drawn;
+    byte[] drawn = new byte[COEFFICIENT_BYTES];
+    BigInteger coefficient;
     do {
-      drawn = random.nextLong();
-    } while (drawn == 0);
-    return new BigInteger(Long.toUnsignedString(drawn));
+      random.nextBytes(drawn);
+      coefficient = new BigInteger(1, drawn);
+    } while (coefficient.signum() == 0);
+    return coefficient;
   }
 
   /** A point of G2 other than the identity. */
@@ -211,11 +231,5 @@ public final class BlstVerifier implements ResultVerifier {
       result[i] = bigEndian[bigEndian.length - 1 - i];
     }
     return result;
-  }
-
-  /** Loads the native library now, so that the first signature does not wait for it. */
-  public BlstVerifier() {
-    byte[] probe = "coterie".getBytes(US_ASCII);
-    new supranational.blst.P2().hash_to(probe, SIGNATURE_DST);
   }
 }

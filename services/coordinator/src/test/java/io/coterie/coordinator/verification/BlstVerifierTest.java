@@ -14,6 +14,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.OptionalInt;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
 import supranational.blst.P2;
 import supranational.blst.P2_Affine;
@@ -103,12 +104,20 @@ class BlstVerifierTest {
     P2_Affine added = new P2_Affine(key.sign("anything").toByteArray());
     P2 one = new P2(key.sign("one").toByteArray()).add(added);
     P2 two = new P2(key.sign("two").toByteArray()).add(new P2(added).neg());
-    assertThat(
-            verifier.verifiesAll(
-                List.of(
-                    claim(key.publicKey(), "one", ByteString.copyFrom(one.compress())),
-                    claim(key.publicKey(), "two", ByteString.copyFrom(two.compress())))))
-        .isFalse();
+    List<Claim> wrong =
+        List.of(
+            claim(key.publicKey(), "one", ByteString.copyFrom(one.compress())),
+            claim(key.publicKey(), "two", ByteString.copyFrom(two.compress())));
+    assertThat(verifier.verifiesAll(wrong)).isFalse();
+    AtomicInteger longs = new AtomicInteger();
+    BlstVerifier guessed =
+        new BlstVerifier(
+            () -> {
+              longs.incrementAndGet();
+              return 7;
+            });
+    assertThat(guessed.verifiesAll(wrong)).as("with numbers that are the same").isTrue();
+    assertThat(longs.get() * Long.SIZE).as("bits drawn").isEqualTo(wrong.size() * 128);
   }
 
   private static Claim claim(ByteString publicKey, String message, ByteString signature) {
