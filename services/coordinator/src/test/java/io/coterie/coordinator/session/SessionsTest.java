@@ -54,8 +54,10 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
+import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.Random;
 import java.util.Set;
 import java.util.UUID;
@@ -63,6 +65,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
@@ -94,7 +97,7 @@ class SessionsTest {
   private final List<SessionConfig> observed = new ArrayList<>();
 
   /** Whether the core says of signatures that they are. */
-  private boolean coreAgrees = true;
+  private BooleanSupplier coreAgrees = () -> true;
 
   private final Sessions sessions =
       new Sessions(
@@ -120,7 +123,7 @@ class SessionsTest {
 
             @Override
             public boolean verify(VerifyCall call) {
-              return coreAgrees;
+              return coreAgrees.getAsBoolean();
             }
 
             @Override
@@ -496,11 +499,26 @@ class SessionsTest {
 
   @Test
   void a_signature_that_the_core_takes_for_none_is_no_result() throws Exception {
-    coreAgrees = false;
+    coreAgrees = () -> false;
     core = _ -> done("message");
     ObservedSession session = signing();
     say(p1, envelope(session));
     endsAborted(session, a -> assertThat(a.cause()).isEqualTo(AbortCause.ABORT_CAUSE_INTERNAL));
+  }
+
+  /** Contributions that are right convict nobody, whatever becomes of their first check. */
+  @Test
+  void a_check_that_fails_once_costs_no_party_anything() throws Exception {
+    Iterator<Boolean> agrees = List.of(false, true).iterator();
+    coreAgrees = agrees::next;
+    core = _ -> done("message");
+    ObservedSession session = signing();
+    say(p1, envelope(session));
+    assertThat(session.await(LONG))
+        .isEqualTo(
+            new SessionOutcome.Signed(
+                new Signature(key.sign("message"), OptionalInt.empty()), Set.of()));
+    assertThat(agrees.hasNext()).isFalse();
   }
 
   private Step done(String signed) {

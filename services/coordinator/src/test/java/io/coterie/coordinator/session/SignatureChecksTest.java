@@ -3,7 +3,10 @@ package io.coterie.coordinator.session;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
+import io.coterie.coordinator.TestKeys;
 import io.coterie.coordinator.session.ResultVerifier.Claim;
+import io.coterie.coordinator.verification.BlstVerifier;
+import io.coterie.mpc.NativeMpcCore;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.VerifyCall;
@@ -12,6 +15,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
 import org.junit.jupiter.api.Test;
+import supranational.blst.P2;
+import supranational.blst.P2_Affine;
 
 class SignatureChecksTest {
   private final ArrayDeque<Runnable> pool = new ArrayDeque<>();
@@ -58,11 +63,16 @@ class SignatureChecksTest {
   }
 
   private void check(String payload) {
-    checks.check(
+    check(checks, ByteString.EMPTY, payload, ByteString.EMPTY);
+  }
+
+  private void check(
+      SignatureChecks by, ByteString publicKey, String payload, ByteString signature) {
+    by.check(
         new Claim(
-            ByteString.EMPTY,
+            publicKey,
             ByteString.copyFromUtf8(payload),
-            new Signature(ByteString.EMPTY, OptionalInt.empty())),
+            new Signature(signature, OptionalInt.empty())),
         valid -> told.add(payload + (valid ? " is valid" : " is not")));
   }
 
@@ -141,6 +151,54 @@ class SignatureChecksTest {
     check("b");
     run();
     assertThat(told).containsExactly("a is valid", "b is valid");
+  }
+
+  /**
+   * Their sum is that of the right ones. Each of the two that ship must see it without the other.
+   */
+  @Test
+  void wrong_ones_that_make_up_for_each_other_are_refused_and_nothing_else_is() {
+    TestKeys.Key key = TestKeys.deal(2, List.of(1, 2, 3), 1);
+    P2_Affine added = new P2_Affine(key.sign("anything").toByteArray());
+    P2 one = new P2(key.sign("one").toByteArray()).add(added);
+    P2 two = new P2(key.sign("two").toByteArray()).add(new P2(added).neg());
+    Believing believing = new Believing();
+    NativeMpcCore core = NativeMpcCore.load();
+    for (SignatureChecks by :
+        List.of(
+            new SignatureChecks(
+                ProtocolId.PROTOCOL_ID_BLS_SIGN, new BlstVerifier(), _ -> true, pool::add),
+            new SignatureChecks(
+                ProtocolId.PROTOCOL_ID_BLS_SIGN, believing, core::verify, pool::add))) {
+      told.clear();
+      check(by, key.publicKey(), "zero", key.sign("zero"));
+      check(by, key.publicKey(), "one", ByteString.copyFrom(one.compress()));
+      check(by, key.publicKey(), "three", key.sign("three"));
+      check(by, key.publicKey(), "two", ByteString.copyFrom(two.compress()));
+      run();
+      assertThat(told)
+          .containsExactly("zero is valid", "one is not", "three is valid", "two is not");
+    }
+    assertThat(believing.asked).containsExactly(4, 1, 1, 1, 1);
+  }
+
+  private static final class Believing implements ResultVerifier {
+    private final List<Integer> asked = new ArrayList<>();
+
+    @Override
+    public boolean verifies(ByteString publicKey, ByteString payload, Signature signature) {
+      return true;
+    }
+
+    @Override
+    public boolean verifiesAll(List<Claim> claims) {
+      return asked.add(claims.size());
+    }
+
+    @Override
+    public boolean isSound(KeyPublic key) {
+      return true;
+    }
   }
 
   @Test
