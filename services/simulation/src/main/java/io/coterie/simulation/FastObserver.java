@@ -1,5 +1,6 @@
 package io.coterie.simulation;
 
+import com.google.protobuf.ByteString;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
@@ -50,11 +51,15 @@ final class FastObserver implements MpcCore {
   }
 
   private static final class Observation implements MpcSession {
+    /** The result with a wrong contribution at which nobody looks. */
+    private static final ByteString NO_SIGNATURE = ByteString.copyFromUtf8("no signature");
+
     private final SessionConfig config;
     private final Protocol protocol;
     private final Set<Integer> parties = new TreeSet<>();
     private final Set<List<Integer>> heard = new HashSet<>();
     private final Map<Integer, Long> runs = new TreeMap<>();
+    private boolean allTrue = true;
     private boolean over;
 
     Observation(SessionConfig config) {
@@ -94,12 +99,13 @@ final class FastObserver implements MpcCore {
       if (known != null && known != envelope.run()) {
         return aborted(AbortCause.ABORT_CAUSE_PARTY_RESTARTED, List.of(), Advice.ADVICE_RETRY);
       }
-      if (!envelope.isTrue()) {
+      if (!envelope.isTrue() && !config.getUnverified()) {
         return aborted(
             AbortCause.ABORT_CAUSE_WRONG_PARTIAL_SIGNATURE,
             List.of(sender),
             Advice.ADVICE_EXCLUDE_PARTY);
       }
+      allTrue &= envelope.isTrue();
       heard.add(List.of(sender, envelope.round()));
       List<Integer> missing = missing();
       if (!missing.isEmpty()) {
@@ -107,7 +113,9 @@ final class FastObserver implements MpcCore {
       }
       over = true;
       return Step.newBuilder()
-          .setDone(Done.newBuilder().setSignature(FastRun.signature(config, runs)))
+          .setDone(
+              Done.newBuilder()
+                  .setSignature(allTrue ? FastRun.signature(config, runs) : NO_SIGNATURE))
           .build();
     }
 

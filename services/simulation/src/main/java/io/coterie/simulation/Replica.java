@@ -71,8 +71,8 @@ final class Replica {
     static final Map<Scheme, ResultVerifier> FAST = fast();
   }
 
-  /** Verifies the signatures that {@link FastRun} makes. */
-  private record Fast() implements ResultVerifier {
+  /** Verifies the signatures that {@link FastRun} makes, of the same schemes together as ships. */
+  private record Fast(boolean verifiesTogether) implements ResultVerifier {
     @Override
     public boolean verifies(ByteString publicKey, ByteString payload, Signature signature) {
       return FastRun.signs(payload, signature.bytes());
@@ -150,7 +150,9 @@ final class Replica {
 
   private static Map<Scheme, ResultVerifier> fast() {
     return Arrays.stream(Scheme.values())
-        .collect(Collectors.toMap(scheme -> scheme, _ -> new Fast()));
+        .collect(
+            Collectors.toMap(
+                scheme -> scheme, scheme -> new Fast(scheme == Scheme.SCHEME_BLS12381)));
   }
 
   record NoObserver() implements KeyObserver {
