@@ -53,8 +53,8 @@ public final class ProtocolStore implements SignalProtocolStore {
   private record SenderKeyName(Name sender, UUID distribution) {}
 
   /**
-   * An address that is compared in Java. Each look at libsignal's, also by a map whose key it is, is
-   * a call of the native library.
+   * An address that is compared in Java. Each look at libsignal's, also by a map whose key it is,
+   * is a call of the native library.
    */
   record Name(String aci, int deviceId) {
     static Name of(SignalProtocolAddress address) {

@@ -15,8 +15,8 @@ final class AnswerTimes {
   static final long NOISE_NANOS = TimeUnit.MILLISECONDS.toNanos(1);
 
   /**
-   * A line on which an answer has ever come so fast is short: to wait for every answer there costs
-   * less than the message that it spares, ns.
+   * A line on which an answer has come so fast of late is short: to wait for every answer there
+   * costs less than the message that it spares, ns.
    */
   static final long SHORT_NANOS = TimeUnit.MILLISECONDS.toNanos(2);
 
