@@ -515,6 +515,36 @@ pub unsafe extern "C" fn mpc_group_call(
     })
 }
 
+/// Does a call about an imported key that needs no session.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_import_call(
+    vault: *const mpc_vault,
+    sealed_identity: mpc_view,
+    call: mpc_view,
+    reply: *mut mpc_buffer,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    // SAFETY: null or writable by contract.
+    let (Some(reply), Some(error_detail)) = (unsafe { (Out::at(reply), Out::at(error_detail)) }) else {
+        return MPC_INVALID_ARGUMENT;
+    };
+    guarded(|| {
+        // SAFETY: live or null, and valid views, by contract.
+        let (vault, identity, call) = unsafe { (vault.as_ref(), sealed_identity.bytes(), call.bytes()) };
+        let (Some(identity), Some(call)) = (identity, call) else { return MPC_INVALID_ARGUMENT };
+        match crate::exact::call(vault.map(|vault| &vault.0), identity, call) {
+            Ok(done) => {
+                reply.put(mpc_buffer::from_vec(done));
+                MPC_OK
+            }
+            Err(error) => refused(error, "call is not an ImportCall", error_detail),
+        }
+    })
+}
+
 /// Wipes and frees a session.
 ///
 /// # Safety
