@@ -76,6 +76,9 @@ final class NativeBindings {
               Map.entry(
                   "mpc_group_call",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
+              Map.entry(
+                  "mpc_import_call",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
@@ -92,6 +95,7 @@ final class NativeBindings {
   private final MethodHandle sessionHandle;
   private final MethodHandle judge;
   private final MethodHandle groupCall;
+  private final MethodHandle importCall;
   private final MethodHandle sessionFree;
   private final MethodHandle bufferFree;
 
@@ -119,6 +123,7 @@ final class NativeBindings {
     sessionHandle = handle(library, "mpc_session_handle");
     judge = handle(library, "mpc_judge");
     groupCall = handle(library, "mpc_group_call");
+    importCall = handle(library, "mpc_import_call");
     sessionFree = handle(library, "mpc_session_free");
     bufferFree = handle(library, "mpc_buffer_free");
   }
@@ -278,6 +283,19 @@ final class NativeBindings {
       MemorySegment errorDetail) {
     try {
       return (int) groupCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
+    } catch (Throwable e) {
+      throw cannotHappen(e);
+    }
+  }
+
+  int importCall(
+      MemorySegment vault,
+      MemorySegment sealedIdentity,
+      MemorySegment call,
+      MemorySegment reply,
+      MemorySegment errorDetail) {
+    try {
+      return (int) importCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

@@ -241,16 +241,34 @@ class RawCallTest {
 
   @Test
   void group_call() {
+    refusesWrongArguments(bindings::groupCall);
+  }
+
+  @Test
+  void import_call() {
+    refusesWrongArguments(bindings::importCall);
+  }
+
+  private interface Call {
+    int apply(
+        MemorySegment vault,
+        MemorySegment identity,
+        MemorySegment call,
+        MemorySegment reply,
+        MemorySegment detail);
+  }
+
+  private void refusesWrongArguments(Call function) {
     MemorySegment empty = view(NULL, 0);
     MemorySegment reply = dirty();
     MemorySegment detail = dirty();
-    assertThat(bindings.groupCall(vault, empty, empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
-    assertThat(bindings.groupCall(vault, empty, empty, reply, NULL)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(function.apply(vault, empty, empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(function.apply(vault, empty, empty, reply, NULL)).isEqualTo(INVALID_ARGUMENT);
     for (MemorySegment bad : badViews()) {
       for (boolean identity : new boolean[] {false, true}) {
         MemorySegment outcome = dirty();
         int code =
-            bindings.groupCall(
+            function.apply(
                 vault, identity ? bad : empty, identity ? empty : bad, outcome, detail);
         assertThat(code).isEqualTo(INVALID_ARGUMENT);
         assertThat(isCleared(outcome)).isTrue();
@@ -262,7 +280,7 @@ class RawCallTest {
       byte[] bytes = new byte[random.nextInt(300)];
       random.nextBytes(bytes);
       MemorySegment outcome = dirty();
-      int code = bindings.groupCall(i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
+      int code = function.apply(i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
       assertThat(code).isBetween(INVALID_ARGUMENT, 3);
       assertThat(isCleared(outcome)).isTrue();
       bindings.bufferFree(detail);
