@@ -27,9 +27,13 @@ record KeyToForget(String key, ByteString fingerprint) {
    *
    * @param state as the file has it
    */
-  record Held(byte[] session, int epoch, String state, ByteString fingerprint) {
+  record Held(byte[] session, int epoch, String state, KeyPublic publicData) {
+    private ByteString fingerprint() {
+      return KeyFingerprint.of(publicData);
+    }
+
     private String text() {
-      return "%s (epoch %d %s)".formatted(KeyFingerprint.text(fingerprint), epoch, state);
+      return "%s (epoch %d %s)".formatted(KeyFingerprint.text(fingerprint()), epoch, state);
     }
   }
 
@@ -68,7 +72,7 @@ record KeyToForget(String key, ByteString fingerprint) {
                 row.getBytes(1),
                 row.getInt(2),
                 row.getString(3).toLowerCase(Locale.ROOT),
-                KeyFingerprint.of(KeyPublic.parseFrom(row.getBytes(4)))));
+                KeyPublic.parseFrom(row.getBytes(4))));
       }
     } catch (InvalidProtocolBufferException e) {
       throw new StoreException("a stored key's public data does not decode", e);
@@ -86,6 +90,8 @@ record KeyToForget(String key, ByteString fingerprint) {
     for (Held each : held(db)) {
       if (each.fingerprint().equals(fingerprint)) {
         db.update("DELETE FROM key_share WHERE session_id = ?", each.session());
+        // All shares of the key go, so nobody can be answered under another nonce.
+        SqliteExactNonces.forget(db, each.publicData().getPublicKey());
         deleted.add(each);
       }
     }

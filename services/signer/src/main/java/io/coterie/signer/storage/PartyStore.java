@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ExactNonces;
 import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.group.GroupStore;
@@ -37,6 +38,7 @@ public final class PartyStore implements AutoCloseable {
   private final PartyFile file;
   private final ClaimLedger claims;
   private final KeyShareStore shares;
+  private final ExactNonces exactNonces;
   private final ShownClaims shownClaims;
   private final SqliteAudit audit;
   private final PartySecrets secrets;
@@ -63,6 +65,7 @@ public final class PartyStore implements AutoCloseable {
     this.claims =
         new SqliteClaims(
             file, ledger, new SqliteRecords(file, retention), chain, clock, minFree, counter);
+    this.exactNonces = new SqliteExactNonces(file);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -209,6 +212,11 @@ public final class PartyStore implements AutoCloseable {
   /** The groups of approvers. */
   public GroupStore groups() {
     return groups;
+  }
+
+  /** The nonce points of exact Ed25519. */
+  public ExactNonces exactNonces() {
+    return exactNonces;
   }
 
   /** How far the ledgers of others have come. */
