@@ -36,6 +36,16 @@ struct Table {
     nonces: BTreeMap<[u8; 32], (PairName, Nonce, Place)>,
 }
 
+impl Table {
+    fn drop_pair(&mut self, name: &PairName) {
+        if let Some(paired) = self.pairs.remove(name) {
+            paired.end();
+        }
+        self.ready.retain(|_, (of, _)| of != name);
+        self.nonces.retain(|_, (of, _, _)| of != name);
+    }
+}
+
 /// Something of a pair for one signature, with its place.
 pub(crate) struct Made<T> {
     pub(crate) paired: Arc<Paired>,
@@ -84,29 +94,31 @@ impl Exact {
         Ok(Place { used: Arc::clone(&self.used), blocks })
     }
 
-    /// The set-up with a peer, unless a check of it has failed.
+    /// The set-up with a peer, unless it has ended.
     pub(crate) fn pair(&self, name: &PairName) -> Result<Arc<Paired>, SetupError> {
         let table = self.table();
         let paired = table.pairs.get(name).filter(|paired| !paired.ended());
         paired.map(Arc::clone).ok_or(SetupError::PairUnknown)
     }
 
-    /// Keeps a set-up, in place of the one that there was. What was prepared with that one can still be used.
+    /// Keeps a set-up, in place of the one that there was and of what was made with that.
     pub(crate) fn put_pair(&self, name: PairName, paired: Paired) {
-        self.table().pairs.insert(name, Arc::new(paired));
-    }
-
-    /// Forgets a set-up and everything that was made with the peer.
-    pub(crate) fn drop_pair(&self, name: &PairName) {
         let mut table = self.table();
-        table.pairs.remove(name);
-        table.ready.retain(|_, (of, _)| of != name);
-        table.nonces.retain(|_, (of, _, _)| of != name);
+        table.drop_pair(&name);
+        table.pairs.insert(name, Arc::new(paired));
     }
 
-    /// Keeps a prepared signature under the session that prepared it.
+    /// Ends a set-up, also for sessions that are under way, and forgets everything that was made with the peer.
+    pub(crate) fn drop_pair(&self, name: &PairName) {
+        self.table().drop_pair(name);
+    }
+
+    /// Keeps a prepared signature under the session that prepared it, unless its set-up has ended.
     pub(crate) fn put_ready(&self, session: [u8; 32], name: PairName, ready: Made<Ready>) {
-        self.table().ready.insert(session, (name, ready));
+        let mut table = self.table();
+        if !ready.paired.ended() {
+            table.ready.insert(session, (name, ready));
+        }
     }
 
     /// Hands out a prepared signature of this pair, once. One for messages of another length stays.
@@ -129,9 +141,12 @@ impl Exact {
         if made.paired.ended() { Err(SetupError::PairUnknown) } else { Ok(made) }
     }
 
-    /// Keeps an open nonce under the session that opened it.
+    /// Keeps an open nonce under the session that opened it, unless its set-up has ended.
     pub(crate) fn put_nonce(&self, session: [u8; 32], name: PairName, nonce: Nonce, place: Place) {
-        self.table().nonces.insert(session, (name, nonce, place));
+        let mut table = self.table();
+        if !nonce.ended() {
+            table.nonces.insert(session, (name, nonce, place));
+        }
     }
 
     /// Hands out an open nonce of this pair, once.
@@ -140,8 +155,8 @@ impl Exact {
         if table.nonces.get(session).is_none_or(|(of, _, _)| of != name) {
             return Err(SetupError::PresignatureUnknown);
         }
-        let taken = table.nonces.remove(session).ok_or(SetupError::PresignatureUnknown)?;
-        Ok(taken.1)
+        let (_, nonce, _) = table.nonces.remove(session).ok_or(SetupError::PresignatureUnknown)?;
+        if nonce.ended() { Err(SetupError::PairUnknown) } else { Ok(nonce) }
     }
 
     /// Every operation leaves the table whole, so one that panicked elsewhere does not spoil it.

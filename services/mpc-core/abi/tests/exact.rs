@@ -3,170 +3,29 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "common/exact.rs"]
+mod exact;
 
 use std::collections::BTreeMap;
-use std::ptr::null;
 
 use coterie_mpc::proto::import::{
-    DropPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, KeySplit, ShareTaken, SplitKey,
-    TakeShare,
+    DropPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, SplitKey, TakeShare,
 };
-use coterie_mpc::proto::{self, Done, ProtocolId, SessionConfig};
+use coterie_mpc::proto::{ProtocolId, SessionConfig};
 use coterie_mpc::*;
 use ed25519_dalek::{Signer, SigningKey};
 use prost::Message;
 use sha2::{Digest, Sha512};
 
-use common::{Party, Session, Vault, config, deliver, is_empty, parties, run_with, stale, take, view};
+use common::{Party, deliver, parties, run_with};
+use exact::{
+    KEY, Keys, MESSAGE, PAIR, SEED, Settings, answer_of, call, drop_pair, nonce_of, raw, split, split_call,
+    take_call, taken,
+};
 
-const SEED: [u8; 32] = [7; 32];
-const KEY: &str = "keys/ffi";
-const MESSAGE: &[u8] = b"transfer 12";
 const OTHER_NONCE: &str = "the recorded nonce is another than the opened one";
 const UNKNOWN: &str = "the vault has no such presignature, or had it and it was used";
 const NO_PAIR: &str = "the vault has no set-up with this peer, or its check has failed";
-
-type Refused = (i32, String);
-
-fn raw(vault: Option<&Vault>, identity: &[u8], call: &[u8]) -> Result<Vec<u8>, Refused> {
-    let vault = vault.map_or(null(), |vault| vault.0.cast_const());
-    let (mut reply, mut detail) = (stale(), stale());
-    let code = unsafe { mpc_import_call(vault, view(identity), view(call), &mut reply, &mut detail) };
-    if code == MPC_OK {
-        assert!(is_empty(&detail));
-        return Ok(take(reply));
-    }
-    assert!(is_empty(&reply));
-    Err((code, String::from_utf8(take(detail)).unwrap()))
-}
-
-fn call(vault: Option<&Vault>, identity: &[u8], call: ImportCallKind) -> Result<ImportReplyKind, Refused> {
-    let reply = raw(vault, identity, &ImportCall { call: Some(call) }.encode_to_vec())?;
-    Ok(ImportReply::decode(reply.as_slice()).unwrap().reply.unwrap())
-}
-
-fn split_call(secret: &[u8], parties: &[Party]) -> SplitKey {
-    let party = |party: &Party| proto::Party { id: party.id, evidence_key: party.evidence_key.clone() };
-    SplitKey { secret: secret.to_vec(), key_id: KEY.to_owned(), parties: parties.iter().map(party).collect() }
-}
-
-fn split(secret: &[u8], parties: &[Party]) -> KeySplit {
-    match call(None, &[], ImportCallKind::SplitKey(split_call(secret, parties))) {
-        Ok(ImportReplyKind::KeySplit(split)) => split,
-        other => panic!("{other:?}"),
-    }
-}
-
-fn take_call(party: &Party, share: &[u8]) -> Result<ImportReplyKind, Refused> {
-    let take = TakeShare { key_id: KEY.to_owned(), party: party.id, share: share.to_vec() };
-    call(Some(&party.vault), &party.identity, ImportCallKind::TakeShare(take))
-}
-
-fn taken(party: &Party, share: &[u8]) -> ShareTaken {
-    match take_call(party, share) {
-        Ok(ImportReplyKind::ShareTaken(taken)) => taken,
-        other => panic!("{other:?}"),
-    }
-}
-
-/// Parties 1 to 3 with their shares; parties 2 and 3 are a pair.
-struct Keys {
-    parties: Vec<Party>,
-    shares: Vec<Vec<u8>>,
-}
-
-const PAIR: [u32; 2] = [2, 3];
-
-type Settings<'a> = &'a dyn Fn(u32, &mut SessionConfig);
-
-impl Keys {
-    fn new() -> Keys {
-        let parties = parties(3);
-        let split = split(&SEED, &parties);
-        let taken = parties.iter().zip(&split.shares).map(|(party, share)| taken(party, &share.value));
-        let shares = taken.map(|taken| taken.sealed_share).collect();
-        Keys { parties, shares }
-    }
-
-    fn party(&self, id: u32) -> &Party {
-        &self.parties[id as usize - 1]
-    }
-
-    fn config(&self, protocol: ProtocolId, id: u32, session: u8) -> SessionConfig {
-        let pair = PAIR.map(|id| self.party(id));
-        SessionConfig { session_id: vec![session; 32], ..config(protocol, id, &pair, 2) }
-    }
-
-    fn start(&self, config: &SessionConfig) -> Result<(Session, proto::Step), Refused> {
-        self.start_at(config.own, config)
-    }
-
-    fn start_at(&self, id: u32, config: &SessionConfig) -> Result<(Session, proto::Step), Refused> {
-        let party = self.party(id);
-        let pairs = config.protocol == i32::from(ProtocolId::Ed25519ExactPair);
-        let share: &[u8] = if pairs { &self.shares[id as usize - 1] } else { &[] };
-        Session::start(Some(&party.vault), &config.encode_to_vec(), &[], share)
-    }
-
-    fn both(&self, protocol: ProtocolId, session: u8, settings: Settings<'_>) -> BTreeMap<u32, Done> {
-        let sessions = PAIR.map(|id| {
-            let mut config = self.config(protocol, id, session);
-            settings(id, &mut config);
-            (id, self.start(&config).unwrap_or_else(|refused| panic!("{protocol:?}: {refused:?}")))
-        });
-        common::run(sessions.into())
-    }
-
-    fn pair(&self, session: u8) -> BTreeMap<u32, Done> {
-        self.both(ProtocolId::Ed25519ExactPair, session, &|_, _| ())
-    }
-
-    fn prepare(&self, session: u8) {
-        let done =
-            self.both(ProtocolId::Ed25519ExactPrepare, session, &|_, config| config.message_blocks = 1);
-        assert!(done.values().all(|done| done.presignatures[0].id == [session; 32]));
-    }
-
-    /// The nonce of the message, by what `prepared` made.
-    fn nonce(&self, session: u8, prepared: u8) -> Vec<u8> {
-        let done = self.both(ProtocolId::Ed25519ExactNonce, session, &nonce_of(prepared));
-        assert_eq!(done[&2].nonce_point, done[&3].nonce_point);
-        done[&2].nonce_point.clone()
-    }
-
-    fn answer(&self, session: u8, opened: u8, nonce: &[u8]) -> Vec<u8> {
-        let done = self.both(ProtocolId::Ed25519ExactAnswer, session, &answer_of(opened, nonce));
-        assert_eq!(done[&2].signature, done[&3].signature);
-        done[&2].signature.clone()
-    }
-
-    fn refused(&self, protocol: ProtocolId, settings: Settings<'_>) -> String {
-        let mut config = self.config(protocol, 2, 99);
-        settings(2, &mut config);
-        match self.start_at(2, &config) {
-            Err((code, detail)) => {
-                assert_eq!(code, MPC_SETUP_REFUSED);
-                detail
-            }
-            Ok(_) => panic!("{protocol:?} starts"),
-        }
-    }
-}
-
-fn nonce_of(prepared: u8) -> impl Fn(u32, &mut SessionConfig) {
-    move |_, config| {
-        config.presignature_id = vec![prepared; 32];
-        config.payload = MESSAGE.to_vec();
-    }
-}
-
-fn answer_of(opened: u8, nonce: &[u8]) -> impl Fn(u32, &mut SessionConfig) {
-    move |_, config| {
-        config.presignature_id = vec![opened; 32];
-        config.payload = MESSAGE.to_vec();
-        config.recorded_nonce = nonce.to_vec();
-    }
-}
 
 #[test]
 fn a_key_is_imported_and_signs_as_its_owner_does() {
@@ -233,11 +92,8 @@ fn a_wrong_frame_names_its_sender_and_ends_the_set_up() {
     let keys = Keys::new();
     keys.pair(1);
     keys.prepare(2);
-    let sessions = PAIR.map(|id| {
-        let mut config = keys.config(ProtocolId::Ed25519ExactNonce, id, 5);
-        nonce_of(2)(id, &mut config);
-        (id, keys.start(&config).unwrap())
-    });
+    let sessions = PAIR
+        .map(|id| (id, keys.start(&keys.set(ProtocolId::Ed25519ExactNonce, id, 5, &nonce_of(2))).unwrap()));
     let mut sent = 0;
     let (done, aborts) = run_with(sessions.into(), |from, _, envelope| {
         sent += usize::from(from == 2);
@@ -254,13 +110,71 @@ fn a_wrong_frame_names_its_sender_and_ends_the_set_up() {
     // The peer that deviated has not noticed; its vault forgets the pair when it is told.
     config.own = 2;
     assert!(keys.start(&config).is_ok());
-    let drop = DropPair { key_id: KEY.to_owned(), party: 2, peer: 3 };
-    let dropped = call(Some(&keys.party(2).vault), &[], ImportCallKind::DropPair(drop));
-    assert!(matches!(dropped, Ok(ImportReplyKind::PairDropped(_))));
+    drop_pair(keys.party(2), 3);
     assert_eq!(keys.start(&config).err().unwrap(), (MPC_SETUP_REFUSED, NO_PAIR.to_owned()));
     // A new set-up takes its place.
     keys.pair(7);
     keys.prepare(8);
+}
+
+#[test]
+fn a_new_set_up_takes_the_place_of_what_the_old_one_made() {
+    let keys = Keys::new();
+    keys.pair(1);
+    keys.prepare(2);
+    keys.prepare(3);
+    keys.nonce(4, 3);
+    keys.pair(5);
+    assert_eq!(keys.refused(ProtocolId::Ed25519ExactNonce, &nonce_of(2)), UNKNOWN);
+    assert_eq!(keys.refused(ProtocolId::Ed25519ExactAnswer, &answer_of(4, &[1; 32])), UNKNOWN);
+    keys.prepare(6);
+}
+
+/// It is dropped at the last frame of the peer, and one before.
+#[test]
+fn a_session_of_a_set_up_that_was_dropped_leaves_nothing_behind() {
+    let keys = Keys::new();
+    let prepare = |_: u32, config: &mut SessionConfig| config.message_blocks = 1;
+    let drop = || drop_pair(keys.party(3), 2);
+    for (session, protocol, settings, using, use_it) in [
+        (
+            4,
+            ProtocolId::Ed25519ExactPrepare,
+            &prepare as Settings<'_>,
+            ProtocolId::Ed25519ExactNonce,
+            &nonce_of(4) as Settings<'_>,
+        ),
+        (
+            5,
+            ProtocolId::Ed25519ExactNonce,
+            &nonce_of(2),
+            ProtocolId::Ed25519ExactAnswer,
+            &answer_of(5, &[1; 32]),
+        ),
+    ] {
+        let run = |drop_at: usize| {
+            keys.pair(1);
+            keys.prepare(2);
+            let sessions =
+                PAIR.map(|id| (id, keys.start(&keys.set(protocol, id, session, settings)).unwrap()));
+            let mut said = 0;
+            let ends = run_with(sessions.into(), |from, _, _| {
+                said += usize::from(from == 2);
+                if (from, said) == (2, drop_at) {
+                    drop();
+                }
+            });
+            (said, ends)
+        };
+        let (frames, (done, _)) = run(0);
+        assert_eq!(done.len(), 2);
+        for drop_at in [frames - 1, frames] {
+            let (_, (_, aborts)) = run(drop_at);
+            assert!(aborts.values().all(|abort| abort.culprits.is_empty()), "{aborts:?}");
+            let refused = keys.start(&keys.set(using, 3, 9, use_it)).err().unwrap();
+            assert_eq!(refused, (MPC_SETUP_REFUSED, UNKNOWN.to_owned()), "{protocol:?}, frame {drop_at}");
+        }
+    }
 }
 
 #[test]
@@ -330,6 +244,46 @@ fn keys_and_parties_that_cannot_be_are_refused() {
     assert_eq!(invalid, "an evidence key is not valid, or not that of its party");
     assert_eq!(raw(None, &[], &[0xff]).err().unwrap().0, MPC_INVALID_ARGUMENT);
     assert_eq!(raw(None, &[], &[]).err().unwrap().0, MPC_INVALID_ARGUMENT);
+}
+
+/// Cut at every byte, and with every byte another one: a reply or a refusal, and never a key that another split made.
+#[test]
+fn no_call_of_another_form_gets_through() {
+    let parties = parties(2);
+    let made = split(&SEED, &parties);
+    let encoded = |kind| ImportCall { call: Some(kind) }.encode_to_vec();
+    let share = made.shares[0].value.clone();
+    let calls = [
+        encoded(ImportCallKind::SplitKey(split_call(&SEED, &parties))),
+        encoded(ImportCallKind::TakeShare(TakeShare { key_id: KEY.into(), party: 1, share })),
+        encoded(ImportCallKind::DropPair(DropPair { key_id: KEY.into(), party: 1, peer: 2 })),
+    ];
+    for call in calls {
+        let party = &parties[0];
+        for place in 0..call.len() {
+            let changed = [0x01, 0x80, 0xff].map(|bits| {
+                let mut changed = call.clone();
+                changed[place] ^= bits;
+                changed
+            });
+            for wrong in changed.iter().map(Vec::as_slice).chain([&call[..place]]) {
+                for (vault, identity) in [(Some(&party.vault), &party.identity[..]), (None, &[])] {
+                    match raw(vault, identity, wrong) {
+                        Ok(reply) => {
+                            let reply = ImportReply::decode(reply.as_slice()).unwrap().reply.unwrap();
+                            assert!(!matches!(reply, ImportReplyKind::ShareTaken(_)), "byte {place}");
+                        }
+                        Err((code, _)) => {
+                            assert!(
+                                [MPC_INVALID_ARGUMENT, MPC_SETUP_REFUSED].contains(&code),
+                                "byte {place}"
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
 }
 
 /// Sessions of three, of one, of a party that is not the share's, and of another threshold or epoch.

@@ -48,6 +48,9 @@ fn number(party: u32) -> Result<PartyId, SetupError> {
 
 /// The parties of a key, each with the key that its share is encrypted to.
 fn holders(parties: &[Party]) -> Result<Vec<(PartyId, EvidencePublicKey)>, SetupError> {
+    if !(2..=engine::MAX_PARTIES).contains(&parties.len()) {
+        return Err(SetupError::PartyCount);
+    }
     let mut holders: Vec<(PartyId, EvidencePublicKey)> = Vec::new();
     for party in parties {
         let (id, key) = (number(party.id)?, EvidencePublicKey::from_bytes(&party.evidence_key));
@@ -60,7 +63,7 @@ fn holders(parties: &[Party]) -> Result<Vec<(PartyId, EvidencePublicKey)>, Setup
         }
         holders.push((id, key));
     }
-    if (2..=engine::MAX_PARTIES).contains(&holders.len()) { Ok(holders) } else { Err(SetupError::PartyCount) }
+    Ok(holders)
 }
 
 /// [Ed25519 1] the owner splits a key.

@@ -61,6 +61,31 @@ impl Drop for Vault {
     }
 }
 
+/// Code and detail.
+pub type Refused = (i32, String);
+
+/// A function that takes a call and makes a reply.
+pub type Replying =
+    unsafe extern "C" fn(*const mpc_vault, mpc_view, mpc_view, *mut mpc_buffer, *mut mpc_buffer) -> mpc_code;
+
+/// One call as a C program makes it.
+pub fn replied(
+    function: Replying,
+    vault: Option<&Vault>,
+    identity: &[u8],
+    call: &[u8],
+) -> Result<Vec<u8>, Refused> {
+    let vault = vault.map_or(null(), |vault| vault.0.cast_const());
+    let (mut reply, mut detail) = (stale(), stale());
+    let code = unsafe { function(vault, view(identity), view(call), &mut reply, &mut detail) };
+    if code == MPC_OK {
+        assert!(is_empty(&detail));
+        return Ok(take(reply));
+    }
+    assert!(is_empty(&reply));
+    Err((code, String::from_utf8(take(detail)).unwrap()))
+}
+
 pub struct Session(pub *mut mpc_session);
 
 impl Session {
