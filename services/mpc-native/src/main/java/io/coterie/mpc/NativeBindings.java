@@ -82,6 +82,12 @@ final class NativeBindings {
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
+  /** What a call that needs no session is about. */
+  enum About {
+    GROUP,
+    IMPORTED_KEY
+  }
+
   private final MethodHandle processProtect;
   private final MethodHandle argon2id;
   private final MethodHandle vaultOpen;
@@ -275,27 +281,21 @@ final class NativeBindings {
     }
   }
 
-  int groupCall(
+  /** A call that needs no session. */
+  int call(
+      About about,
       MemorySegment vault,
       MemorySegment sealedIdentity,
       MemorySegment call,
       MemorySegment reply,
       MemorySegment errorDetail) {
+    MethodHandle function =
+        switch (about) {
+          case GROUP -> groupCall;
+          case IMPORTED_KEY -> importCall;
+        };
     try {
-      return (int) groupCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
-    } catch (Throwable e) {
-      throw cannotHappen(e);
-    }
-  }
-
-  int importCall(
-      MemorySegment vault,
-      MemorySegment sealedIdentity,
-      MemorySegment call,
-      MemorySegment reply,
-      MemorySegment errorDetail) {
-    try {
-      return (int) importCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
+      return (int) function.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

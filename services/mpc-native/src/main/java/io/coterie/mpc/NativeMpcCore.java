@@ -160,7 +160,11 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier, KeySplitter 
   /** Does a call about a group; {@code vault} is null for one that needs no secret. */
   GroupReply groupCall(MemorySegment vault, GroupCall call, byte[] sealedIdentity) {
     return replied(
-        vault, sealedIdentity, call.toByteArray(), bindings::groupCall, GroupReply::parseFrom);
+        NativeBindings.About.GROUP,
+        vault,
+        sealedIdentity,
+        call.toByteArray(),
+        GroupReply::parseFrom);
   }
 
   /** Does a call about an imported key; {@code vault} is null for that of an owner. */
@@ -168,20 +172,14 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier, KeySplitter 
     byte[] encoded = call.toByteArray();
     try {
       return replied(
-          vault, sealedIdentity, encoded, bindings::importCall, ImportReply::parseFrom);
+          NativeBindings.About.IMPORTED_KEY,
+          vault,
+          sealedIdentity,
+          encoded,
+          ImportReply::parseFrom);
     } finally {
       Arrays.fill(encoded, (byte) 0);
     }
-  }
-
-  /** A function of the library that takes a call and makes a reply. */
-  private interface Replying {
-    int call(
-        MemorySegment vault,
-        MemorySegment sealedIdentity,
-        MemorySegment call,
-        MemorySegment reply,
-        MemorySegment errorDetail);
   }
 
   private interface Decoder<T> {
@@ -189,16 +187,15 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier, KeySplitter 
   }
 
   private <T> T replied(
+      NativeBindings.About about,
       MemorySegment vault,
       byte[] sealedIdentity,
       byte[] encoded,
-      Replying function,
       Decoder<T> decoder) {
     try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
       MemorySegment reply = call.bufferOut();
       MemorySegment detail = call.bufferOut();
-      int code =
-          function.call(vault, call.view(sealedIdentity), call.view(encoded), reply, detail);
+      int code = bindings.call(about, vault, call.view(sealedIdentity), call.view(encoded), reply, detail);
       if (code != NativeBindings.OK) {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }

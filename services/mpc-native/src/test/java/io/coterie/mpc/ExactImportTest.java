@@ -67,8 +67,7 @@ class ExactImportTest {
   }
 
   private ImportReply take(int party, ByteString share) {
-    TakeShare call =
-        TakeShare.newBuilder().setKeyId(KEY).setParty(party).setShare(share).build();
+    TakeShare call = TakeShare.newBuilder().setKeyId(KEY).setParty(party).setShare(share).build();
     return parties
         .vaults
         .get(party)
@@ -119,20 +118,14 @@ class ExactImportTest {
           run(
                   ProtocolId.PROTOCOL_ID_ED25519_EXACT_NONCE,
                   config ->
-                      config
-                          .setSessionId(session)
-                          .setPresignatureId(prepared)
-                          .setPayload(payload))
+                      config.setSessionId(session).setPresignatureId(prepared).setPayload(payload))
               .get(3)
               .getNoncePoint();
       Map<Integer, Done> answers =
           run(
               ProtocolId.PROTOCOL_ID_ED25519_EXACT_ANSWER,
               config ->
-                  config
-                      .setPresignatureId(session)
-                      .setPayload(payload)
-                      .setRecordedNonce(nonce));
+                  config.setPresignatureId(session).setPayload(payload).setRecordedNonce(nonce));
       assertThat(answers.values())
           .allSatisfy(done -> assertThat(done.getSignature().toByteArray()).isEqualTo(expected));
     }
@@ -150,9 +143,7 @@ class ExactImportTest {
             run(
                 ProtocolId.PROTOCOL_ID_ED25519_EXACT_NONCE,
                 config ->
-                    config
-                        .setPresignatureId(prepared)
-                        .setPayload(ByteString.copyFrom(MESSAGE))));
+                    config.setPresignatureId(prepared).setPayload(ByteString.copyFrom(MESSAGE))));
   }
 
   @Test
