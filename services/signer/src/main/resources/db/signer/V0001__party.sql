@@ -185,7 +185,8 @@ CREATE TABLE open_multiplication (
 
 -- Exact Ed25519: the nonce point of each message that was signed with a key, by whichever peers. The nonce is a function
 -- of key and message, so another point would come of a deviation or a fault, and an answer under it would give this
--- party's share away. Kept as long as a share of the key.
+-- party's share away; so would one point for two messages. Kept for ever: a key whose share was destroyed here can be
+-- imported again, and has the nonces that it had.
 CREATE TABLE exact_nonce (
   public_key     BLOB NOT NULL CHECK (length(public_key) = 32),
   -- SHA-512 of the message.
@@ -193,7 +194,8 @@ CREATE TABLE exact_nonce (
   nonce_point    BLOB NOT NULL CHECK (length(nonce_point) = 32),
   -- For whose disk it counts: that of the requester that asked first.
   account        TEXT NOT NULL,
-  PRIMARY KEY (public_key, message_digest)
+  PRIMARY KEY (public_key, message_digest),
+  UNIQUE (public_key, nonce_point)
 ) STRICT, WITHOUT ROWID;
 
 -- The logs of this party's claims, the current one with the highest number: the first begins with the file, another one
@@ -352,11 +354,8 @@ CREATE TRIGGER bound_request_gone AFTER DELETE ON bound_request BEGIN
 END;
 
 CREATE TRIGGER exact_nonce_kept AFTER INSERT ON exact_nonce BEGIN
-  INSERT INTO kept_bytes VALUES (new.account, 250)
+  INSERT INTO kept_bytes VALUES (new.account, 400)
     ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
-END;
-CREATE TRIGGER exact_nonce_gone AFTER DELETE ON exact_nonce BEGIN
-  UPDATE kept_bytes SET bytes = bytes - 250 WHERE account = old.account;
 END;
 
 CREATE TRIGGER audit_record_kept AFTER INSERT ON audit_record BEGIN

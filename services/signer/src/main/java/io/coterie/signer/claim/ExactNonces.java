@@ -5,7 +5,9 @@ import java.util.concurrent.CompletionStage;
 
 /**
  * The nonce points that this party has signed under with exact Ed25519, across all its peers. The
- * nonce is a function of key and message: a second point for one message is never answered.
+ * nonce is a function of key and message: neither a second point for one message nor a second
+ * message for one point is ever answered. They outlive the shares of a key, which can be imported
+ * again.
  */
 public interface ExactNonces {
 
@@ -17,7 +19,8 @@ public interface ExactNonces {
    * @param noncePoint that the pair has just opened, 32 bytes
    * @param account for whose disk it counts
    * @return completes when a point is on disk: this one, or the one that was there, with which the
-   *     answer is begun
+   *     answer is begun. Fails if another message of the key has this point: nothing is answered
+   *     then
    */
   CompletionStage<ByteString> settle(
       ByteString publicKey, ByteString messageDigest, ByteString noncePoint, String account);

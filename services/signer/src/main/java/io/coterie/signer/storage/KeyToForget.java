@@ -27,13 +27,9 @@ record KeyToForget(String key, ByteString fingerprint) {
    *
    * @param state as the file has it
    */
-  record Held(byte[] session, int epoch, String state, KeyPublic publicData) {
-    private ByteString fingerprint() {
-      return KeyFingerprint.of(publicData);
-    }
-
+  record Held(byte[] session, int epoch, String state, ByteString fingerprint) {
     private String text() {
-      return "%s (epoch %d %s)".formatted(KeyFingerprint.text(fingerprint()), epoch, state);
+      return "%s (epoch %d %s)".formatted(KeyFingerprint.text(fingerprint), epoch, state);
     }
   }
 
@@ -72,7 +68,7 @@ record KeyToForget(String key, ByteString fingerprint) {
                 row.getBytes(1),
                 row.getInt(2),
                 row.getString(3).toLowerCase(Locale.ROOT),
-                KeyPublic.parseFrom(row.getBytes(4))));
+                KeyFingerprint.of(KeyPublic.parseFrom(row.getBytes(4)))));
       }
     } catch (InvalidProtocolBufferException e) {
       throw new StoreException("a stored key's public data does not decode", e);
@@ -90,8 +86,6 @@ record KeyToForget(String key, ByteString fingerprint) {
     for (Held each : held(db)) {
       if (each.fingerprint().equals(fingerprint)) {
         db.update("DELETE FROM key_share WHERE session_id = ?", each.session());
-        // All shares of the key go, so nobody can be answered under another nonce.
-        SqliteExactNonces.forget(db, each.publicData().getPublicKey());
         deleted.add(each);
       }
     }

@@ -31,6 +31,7 @@ final class SqliteExactNonces implements ExactNonces {
             });
   }
 
+  /** What the message has; nothing, if the point was not written because another message has it. */
   private static ByteString recorded(Database db, ByteString publicKey, ByteString messageDigest)
       throws SQLException {
     try (ResultSet row =
@@ -40,14 +41,9 @@ final class SqliteExactNonces implements ExactNonces {
                 messageDigest.toByteArray())
             .executeQuery()) {
       if (!row.next()) {
-        throw new StoreException("a nonce point that was just written is missing");
+        throw new StoreException("the nonce point is recorded for another message of the key");
       }
       return ByteString.copyFrom(row.getBytes(1));
     }
-  }
-
-  /** Forgets those of a key of which no share is left. */
-  static void forget(Database db, ByteString publicKey) throws SQLException {
-    db.update("DELETE FROM exact_nonce WHERE public_key = ?", publicKey.toByteArray());
   }
 }
