@@ -486,7 +486,7 @@ pub unsafe extern "C" fn mpc_judge(
     })
 }
 
-/// What does an encoded call and makes the encoded reply.
+/// A function that does an encoded call and makes the encoded reply.
 type Call = fn(Option<&Vault>, &[u8], &[u8]) -> Result<Vec<u8>, StartError>;
 
 /// Does a call that needs no session; `undecodable` says that it does not decode.

@@ -119,7 +119,7 @@ impl Offered for Talk<Pairing> {
     }
 }
 
-/// What a preparation was begun with.
+/// The parts that a preparation was begun with.
 type Begun = Option<Made<()>>;
 
 /// [Ed25519 4]

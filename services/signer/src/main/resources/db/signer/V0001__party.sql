@@ -183,10 +183,10 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
--- Exact Ed25519: the nonce point of each message that was signed with a key, by whichever peers. The nonce is a function
--- of key and message, so another point would come of a deviation or a fault, and an answer under it would give this
--- party's share away; so would one point for two messages. Kept for ever: a key whose share was destroyed here can be
--- imported again, and has the nonces that it had.
+-- Exact Ed25519: the nonce point of each message that was signed with a key, by whichever peers. The nonce is a
+-- function of key and message, so another point would come of a deviation or a fault, and an answer under it would give
+-- this party's share away; so would one point for two messages. Kept for ever: a key whose share was destroyed here can
+-- be imported again, and has the nonces that it had.
 CREATE TABLE exact_nonce (
   public_key     BLOB NOT NULL CHECK (length(public_key) = 32),
   -- SHA-512 of the message.

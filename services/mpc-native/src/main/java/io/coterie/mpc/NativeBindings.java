@@ -82,7 +82,7 @@ final class NativeBindings {
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
 
-  /** What a call that needs no session is about. */
+  /** The subjects of calls that need no session. */
   enum About {
     GROUP,
     IMPORTED_KEY

@@ -195,7 +195,8 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier, KeySplitter 
     try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
       MemorySegment reply = call.bufferOut();
       MemorySegment detail = call.bufferOut();
-      int code = bindings.call(about, vault, call.view(sealedIdentity), call.view(encoded), reply, detail);
+      int code =
+          bindings.call(about, vault, call.view(sealedIdentity), call.view(encoded), reply, detail);
       if (code != NativeBindings.OK) {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }

@@ -265,7 +265,8 @@ class RawCallTest {
       byte[] bytes = new byte[random.nextInt(300)];
       random.nextBytes(bytes);
       MemorySegment outcome = dirty();
-      int code = bindings.call(about, i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
+      int code =
+          bindings.call(about, i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
       assertThat(code).isBetween(INVALID_ARGUMENT, 3);
       assertThat(isCleared(outcome)).isTrue();
       bindings.bufferFree(detail);

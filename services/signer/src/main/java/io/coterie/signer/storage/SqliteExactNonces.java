@@ -31,7 +31,7 @@ final class SqliteExactNonces implements ExactNonces {
             });
   }
 
-  /** What the message has; nothing, if the point was not written because another message has it. */
+  /** The point of the message. There is none if the point to be written is another message's. */
   private static ByteString recorded(Database db, ByteString publicKey, ByteString messageDigest)
       throws SQLException {
     try (ResultSet row =
