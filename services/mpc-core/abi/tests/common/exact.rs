@@ -71,7 +71,7 @@ impl Keys {
         Keys::of(&SEED)
     }
 
-    pub fn of(seed: &[u8; 32]) -> Keys {
+    pub fn of(seed: &[u8]) -> Keys {
         let parties = parties(3);
         let split = split(seed, &parties);
         let taken = parties.iter().zip(&split.shares).map(|(party, share)| taken(party, &share.value));
