@@ -147,8 +147,8 @@ mpc_code mpc_identity_sign(const mpc_vault *vault, mpc_view sealed_identity, mpc
  * Starts one session.
  * vault: null only for an observer. config: coterie.core.v1.SessionConfig; a field that the protocol does not take must
  * be empty. sealed_identity: for key generation, refresh, reshare and a join; not looked at otherwise. sealed_share:
- * for signing with it, presigning, refresh, dealing in a reshare, publication, and as an issuer in a join; empty
- * otherwise.
+ * for signing with it, presigning, refresh, dealing in a reshare, publication, set-up of a pair, and as an issuer in a
+ * join; empty otherwise.
  * A presignature is sealed under a random key of its own that only this vault has. The start of a session that is to
  * use it destroys that key, whatever comes of the session: the same blob never opens again, nor in another vault, even
  * one of the same data key. Only a configuration that describes no session at all (a missing field, a wrong length)
@@ -200,6 +200,19 @@ mpc_code mpc_verify(mpc_view call, int32_t *valid, mpc_buffer *error_detail);
  */
 mpc_code mpc_group_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_view call, mpc_buffer *reply,
                         mpc_buffer *error_detail);
+
+/*
+ * Does one call about an imported key that needs no session: an owner splits it, a party takes its share or forgets a
+ * peer. Set-ups of pairs, preparations, nonces and answers are sessions. The vault keeps their results, and forgets
+ * them when it is freed.
+ * vault: null for an owner. sealed_identity: of mpc_identity_create, with this vault, for a party that takes its share;
+ * not looked at otherwise. call: coterie.core.v1.ImportCall; an owner's has the key, and the caller wipes it.
+ * reply: coterie.core.v1.ImportReply, of which a sealed share is a secret under the vault's key; bytes that are no
+ * share are a reply that says so, not a code. error_detail: UTF-8 without secrets, set only when the code is
+ * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. Both are freed with mpc_buffer_free.
+ */
+mpc_code mpc_import_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_view call, mpc_buffer *reply,
+                         mpc_buffer *error_detail);
 
 /* Wipes and frees. Null is ignored. */
 void mpc_session_free(mpc_session *session);

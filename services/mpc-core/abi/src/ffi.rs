@@ -11,6 +11,7 @@ use std::sync::Once;
 
 use zeroize::Zeroize;
 
+use crate::exact;
 use crate::group;
 use crate::inputs::StartError;
 use crate::judge;
@@ -513,12 +514,15 @@ pub unsafe extern "C" fn mpc_verify(
     })
 }
 
-/// Does a call about a group that needs no session.
+/// A function that does an encoded call and makes the encoded reply.
+type Call = fn(Option<&Vault>, &[u8], &[u8]) -> Result<Vec<u8>, StartError>;
+
+/// Does a call that needs no session; `undecodable` says that it does not decode.
 ///
 /// # Safety
 /// `vault` is a live vault or null, the views are valid, the outputs are null or writable.
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn mpc_group_call(
+unsafe fn replied(
+    (does, undecodable): (Call, &str),
     vault: *const mpc_vault,
     sealed_identity: mpc_view,
     call: mpc_view,
@@ -533,14 +537,48 @@ pub unsafe extern "C" fn mpc_group_call(
         // SAFETY: live or null, and valid views, by contract.
         let (vault, identity, call) = unsafe { (vault.as_ref(), sealed_identity.bytes(), call.bytes()) };
         let (Some(identity), Some(call)) = (identity, call) else { return MPC_INVALID_ARGUMENT };
-        match group::call(vault.map(|vault| &vault.0), identity, call) {
+        match does(vault.map(|vault| &vault.0), identity, call) {
             Ok(done) => {
                 reply.put(mpc_buffer::from_vec(done));
                 MPC_OK
             }
-            Err(error) => refused(error, "call is not a GroupCall", error_detail),
+            Err(error) => refused(error, undecodable, error_detail),
         }
     })
+}
+
+/// Does a call about a group that needs no session.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_group_call(
+    vault: *const mpc_vault,
+    sealed_identity: mpc_view,
+    call: mpc_view,
+    reply: *mut mpc_buffer,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    let group: (Call, _) = (group::call, "call is not a GroupCall");
+    // SAFETY: the caller's contract.
+    unsafe { replied(group, vault, sealed_identity, call, reply, error_detail) }
+}
+
+/// Does a call about an imported key that needs no session.
+///
+/// # Safety
+/// `vault` is a live vault or null, the views are valid, the outputs are null or writable.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn mpc_import_call(
+    vault: *const mpc_vault,
+    sealed_identity: mpc_view,
+    call: mpc_view,
+    reply: *mut mpc_buffer,
+    error_detail: *mut mpc_buffer,
+) -> mpc_code {
+    let import: (Call, _) = (exact::call, "call is not an ImportCall");
+    // SAFETY: the caller's contract.
+    unsafe { replied(import, vault, sealed_identity, call, reply, error_detail) }
 }
 
 /// Wipes and frees a session.

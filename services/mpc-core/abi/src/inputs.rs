@@ -145,6 +145,17 @@ impl<'a> Inputs<'a> {
         id.as_slice().try_into().map_err(|_| SetupError::PresignatureIdLength)
     }
 
+    /// Blocks of the message of an exact signature, not checked.
+    pub(crate) fn message_blocks(&mut self) -> u32 {
+        take(&mut self.config.message_blocks)
+    }
+
+    /// The nonce point that the caller has stored.
+    pub(crate) fn recorded_nonce(&mut self) -> Result<[u8; 32], SetupError> {
+        let point = take(&mut self.config.recorded_nonce);
+        point.as_slice().try_into().map_err(|_| SetupError::NonceLength)
+    }
+
     /// The sealed presignature.
     pub(crate) fn sealed_presignature(&mut self) -> Result<Vec<u8>, SetupError> {
         let blob = take(&mut self.config.sealed_presignature);
@@ -178,6 +189,8 @@ impl<'a> Inputs<'a> {
             || config.presignature_count != 0
             || !config.presignature_id.is_empty()
             || !config.sealed_presignature.is_empty()
+            || config.message_blocks != 0
+            || !config.recorded_nonce.is_empty()
             || !config.dealers.is_empty()
             || !config.receivers.is_empty();
         if left_over {

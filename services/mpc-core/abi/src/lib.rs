@@ -5,6 +5,7 @@
 mod bls;
 mod dealing;
 mod ecdsa;
+mod exact;
 mod ffi;
 mod frost;
 pub mod group;
@@ -14,6 +15,7 @@ mod issuing;
 pub mod judge;
 mod memory;
 mod os_rng;
+mod pairs;
 mod passphrase;
 pub mod proto;
 mod refusal;

@@ -14,7 +14,7 @@ use rustix::process::{DumpableBehavior, Resource, Rlimit, dumpable_behavior, get
 use rustix::process::{set_dumpable_behavior, setrlimit};
 
 /// Bytes of stack that are wiped after a call. None goes deeper: `tests/wiping.rs` measures it.
-pub const WIPED_STACK_BYTES: usize = 128 * 1024;
+pub const WIPED_STACK_BYTES: usize = 192 * 1024;
 
 #[global_allocator]
 static HEAP: Wiping = Wiping;

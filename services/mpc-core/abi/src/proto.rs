@@ -4,6 +4,7 @@
 
 pub mod group_call;
 pub mod group_reply;
+pub mod import;
 
 use prost::{Enumeration, Message, Oneof};
 use zeroize::Zeroize;
@@ -58,6 +59,14 @@ pub enum ProtocolId {
     Bip340Refresh = 28,
     /// New shares for other parties or another threshold.
     Bip340Reshare = 29,
+    /// Set-up of a pair.
+    Ed25519ExactPair = 48,
+    /// Preparation of one signature.
+    Ed25519ExactPrepare = 49,
+    /// The nonce of a message.
+    Ed25519ExactNonce = 50,
+    /// The signature.
+    Ed25519ExactAnswer = 51,
     /// Key generation.
     IssuingKeygen = 65,
     /// New shares for the same issuers.
@@ -135,8 +144,14 @@ pub struct SessionConfig {
     /// Sessions of issuers.
     #[prost(message, optional, tag = "17")]
     pub group: Option<GroupTerms>,
+    /// Preparation of an exact signature.
+    #[prost(uint32, tag = "18")]
+    pub message_blocks: u32,
+    /// 32 bytes, or empty.
+    #[prost(bytes = "vec", tag = "19")]
+    pub recorded_nonce: Vec<u8>,
     /// For an observer that verifies elsewhere.
-    #[prost(bool, tag = "18")]
+    #[prost(bool, tag = "20")]
     pub unverified: bool,
 }
 
@@ -325,6 +340,9 @@ pub struct Done {
     /// Publication.
     #[prost(bytes = "vec", tag = "7")]
     pub group: Vec<u8>,
+    /// The nonce point of an exact signature.
+    #[prost(bytes = "vec", tag = "8")]
+    pub nonce_point: Vec<u8>,
 }
 
 /// `Presignature`.

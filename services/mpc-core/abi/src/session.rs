@@ -2,6 +2,7 @@
 //!
 //! A scheme is a module that implements [`Offered`] for its protocols, and a line for each of them in [`REGISTRY`].
 
+use circuit_sessions::{Answer, OpenNonce, Pairing, Preparing, Talk};
 use engine::session::{Progress, Protocol, Session, Step};
 use engine::{Abort, EvidenceKey, PartyId, SessionSettings, SetupError};
 use prost::Message;
@@ -74,6 +75,10 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<frost::PresignedSigning<frost::Bip340>>(),
     entry::<frost::Refresh<frost::Bip340>>(),
     entry::<frost::Reshare<frost::Bip340>>(),
+    entry::<Talk<Pairing>>(),
+    entry::<Talk<Preparing>>(),
+    entry::<Talk<OpenNonce>>(),
+    entry::<Talk<Answer>>(),
     entry::<threshold_issuer::Keygen>(),
     entry::<threshold_issuer::Refresh>(),
     entry::<threshold_issuer::Publish>(),

@@ -10,6 +10,7 @@ use zeroize::Zeroize;
 
 use crate::memory::lock;
 use crate::os_rng::os_rng;
+use crate::pairs::Exact;
 use crate::proto;
 use crate::runs::Runs;
 
@@ -27,6 +28,7 @@ pub struct Vault {
     pub(crate) one_time_keys: OneTimeKeys,
     pub(crate) exclusions: Exclusions,
     pub(crate) runs: Runs,
+    pub(crate) exact: Exact,
 }
 
 /// An argument that no correct caller passes.
@@ -55,6 +57,7 @@ impl Vault {
             one_time_keys: OneTimeKeys::default(),
             exclusions: Exclusions::default(),
             runs: Runs::default(),
+            exact: Exact::default(),
         })
     }
 

@@ -99,7 +99,7 @@ fn exported() -> BTreeSet<String> {
 #[test]
 fn header_declares_what_is_exported() {
     assert_eq!(declared(), exported());
-    assert_eq!(exported().len(), 17);
+    assert_eq!(exported().len(), 18);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn header_structs_are_laid_out_alike() {
 }
 
 fn proto_code() -> String {
-    ["core", "group"]
+    ["core", "group", "import"]
         .map(|name| read(&format!("../../../proto/coterie/core/v1/{name}.proto")))
         .concat()
         .lines()
@@ -185,7 +185,9 @@ fn enums_of_the_engine_are_those_of_the_contract() {
 
 /// The messages by hand.
 fn rust_code() -> String {
-    ["src/proto.rs", "src/proto/group_call.rs", "src/proto/group_reply.rs"].map(read).concat()
+    ["src/proto.rs", "src/proto/group_call.rs", "src/proto/group_reply.rs", "src/proto/import.rs"]
+        .map(read)
+        .concat()
 }
 
 #[test]
@@ -272,8 +274,10 @@ fn snake(name: &str) -> String {
 #[test]
 fn messages_are_those_of_the_contract() {
     let (source, code) = (rust_code(), proto_code());
-    let groups = read("../../../proto/coterie/core/v1/group.proto");
-    let of_groups = groups.lines().filter_map(|line| line.strip_prefix("message ")?.split_once(' '));
+    let calls = ["group", "import"]
+        .map(|name| read(&format!("../../../proto/coterie/core/v1/{name}.proto")))
+        .concat();
+    let of_calls = calls.lines().filter_map(|line| line.strip_prefix("message ")?.split_once(' '));
     for name in [
         "Party",
         "SessionConfig",
@@ -296,7 +300,7 @@ fn messages_are_those_of_the_contract() {
         "PartyBytes",
     ]
     .into_iter()
-    .chain(of_groups.map(|(name, _)| name))
+    .chain(of_calls.map(|(name, _)| name))
     {
         if code.contains(&format!("message {name} {{}}")) {
             assert!(source.contains(&format!("pub struct {name} {{}}")), "message {name}");
@@ -312,7 +316,13 @@ fn messages_are_those_of_the_contract() {
             })
             .collect();
         let mut ours = rust_message(&source, name);
-        let of = [("Step", "Progress"), ("GroupCall", "Call"), ("GroupReply", "Reply")];
+        let of = [
+            ("Step", "Progress"),
+            ("GroupCall", "Call"),
+            ("GroupReply", "Reply"),
+            ("ImportCall", "ImportCallKind"),
+            ("ImportReply", "ImportReplyKind"),
+        ];
         if let Some((_, variants)) = of.into_iter().find(|(message, _)| *message == name) {
             let variants = between(&source, &format!("pub enum {variants} {{"), "\n}");
             ours.extend(variants.split("#[prost(").skip(1).map(|variant| {

@@ -8,11 +8,12 @@
 mod common;
 #[path = "common/memory.rs"]
 mod memory;
+#[path = "common/stack.rs"]
+mod stack;
 
 use std::collections::BTreeMap;
 
 use common::{Ends, Party, Session, config, parties};
-use coterie_mpc::WIPED_STACK_BYTES;
 use coterie_mpc::proto::{Done, ProtocolId, SessionConfig, Step};
 use engine::forge::Forged;
 use engine::seal::{DataKey, SealKind};
@@ -20,14 +21,9 @@ use engine::{EvidenceKey, Secret};
 use memory::{found, no_share_found, nothing_found};
 use primitives::witness;
 use prost::Message;
+use stack::{apart, on_wiped_stack};
 
 type Running = BTreeMap<u32, (Session, Step)>;
-
-/// Stack between a session and what looks for its secrets, so that the search does not write over them.
-const APART_BYTES: usize = 16 * 1024;
-
-/// Stack of the functions here that are below that, about.
-const FRAME_BYTES: usize = 4 * 1024;
 
 /// One test, as one thread at a time must run: the search reads the memory of all.
 #[test]
@@ -35,33 +31,6 @@ fn what_was_secret_is_nowhere_in_memory_after_its_use() {
     a_copy_that_was_not_wiped_is_found();
     nothing_of_a_share_or_a_nonce_outlives_its_use();
     nothing_of_a_share_or_a_nonce_outlives_an_abort();
-}
-
-/// More than any call may use, in bytes.
-const PAINTED_BYTES: usize = 2 * WIPED_STACK_BYTES;
-const PAINT: u8 = 0xc5;
-
-/// How much of the stack `run` used, in bytes.
-fn depth(run: impl FnOnce()) -> usize {
-    #[inline(never)]
-    fn paint() {
-        std::hint::black_box(&mut [PAINT; PAINTED_BYTES + 4096]);
-    }
-    let here = (&raw const run).addr();
-    paint();
-    run();
-    let painted = |below: &usize| {
-        // SAFETY: in the part of this thread's stack that `paint` wrote; nothing is in it now.
-        unsafe { std::ptr::with_exposed_provenance::<u8>(here - below).read_volatile() == PAINT }
-    };
-    PAINTED_BYTES - (0..PAINTED_BYTES).rev().take_while(painted).count()
-}
-
-/// Deeper in the stack than what looks at it afterwards.
-#[inline(never)]
-fn apart<T>(run: impl FnOnce() -> T) -> T {
-    std::hint::black_box(&mut [0u8; APART_BYTES]);
-    run()
 }
 
 struct Scheme {
@@ -150,17 +119,11 @@ fn deliver(sessions: &mut Running, mut tamper: impl FnMut(u32, &mut Vec<u8>)) ->
 
 /// Runs sessions to their end and looks for their secrets while they are open, and again when they are freed.
 fn run(when: &str, start: impl FnOnce() -> Running) -> BTreeMap<u32, Done> {
-    let mut ran = None;
-    let used = depth(|| {
-        apart(|| {
-            let mut sessions = start();
-            let ends = deliver(&mut sessions, |_, _| ());
-            ran = Some((sessions, ends));
-        });
+    let (sessions, (done, aborts)) = on_wiped_stack(when, || {
+        let mut sessions = start();
+        let ends = deliver(&mut sessions, |_, _| ());
+        (sessions, ends)
     });
-    let wiped = APART_BYTES + FRAME_BYTES + WIPED_STACK_BYTES;
-    assert!(used < wiped, "{when} used {used} bytes of stack, of which {wiped} are wiped");
-    let (sessions, (done, aborts)) = ran.unwrap();
     assert!(aborts.is_empty(), "{when}: {aborts:?}");
     assert_eq!(done.len(), sessions.len(), "{when}");
     no_share_found(&format!("{when} done"));

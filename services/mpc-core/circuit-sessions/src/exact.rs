@@ -30,10 +30,15 @@ impl Paired {
         self.key.public_key()
     }
 
-    /// Whether a check failed, so that nothing is done with this set-up any more.
+    /// Whether a check failed, or the caller ended it, so that nothing is done with this set-up any more.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.pair.ended()
+    }
+
+    /// Ends this set-up, for sessions that are under way too.
+    pub fn end(&self) {
+        self.pair.end();
     }
 
     fn is_between(&self, with: &With<'_>) -> Result<(), SetupError> {
@@ -100,7 +105,7 @@ impl Subject for Preparing {
     type Output = Ready;
 
     fn held_alike(input: &PreparingInput) -> Option<[u8; 32]> {
-        Some(*input.paired.public_key())
+        Some(input.paired.pair.identity())
     }
 
     fn start(
@@ -144,6 +149,12 @@ impl Nonce {
         self.nonce.point()
     }
 
+    /// Whether the set-up that it is of has ended.
+    #[must_use]
+    pub fn ended(&self) -> bool {
+        self.paired.ended()
+    }
+
     /// SHA-512 of the message, under which R is stored.
     #[must_use]
     pub fn message(&self) -> &[u8; 64] {
@@ -157,7 +168,7 @@ impl Subject for OpenNonce {
     type Output = Nonce;
 
     fn held_alike(input: &NonceInput) -> Option<[u8; 32]> {
-        Some(*input.paired.public_key())
+        Some(input.ready.session())
     }
 
     fn start(
@@ -192,7 +203,7 @@ impl Subject for Answer {
     type Output = [u8; 64];
 
     fn held_alike(input: &AnswerInput) -> Option<[u8; 32]> {
-        Some(*input.nonce.paired.public_key())
+        Some(input.nonce.nonce.session())
     }
 
     fn start(

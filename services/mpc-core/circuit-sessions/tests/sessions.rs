@@ -61,9 +61,24 @@ fn honest(_: u32, _: usize, envelope: Vec<u8>) -> Vec<u8> {
     envelope
 }
 
+/// A session of party 1 or 2 with the other one, and its first step.
+fn talk<S: Subject>(me: u32, input: S::Input, payload: &[u8]) -> (Session<Talk<S>>, Step<S::Output>) {
+    Session::start(settings(me, &[1, 2], payload), None, input, &mut rng(me.into())).unwrap()
+}
+
 /// Runs a session of parties 1 and 2.
 fn run<S: Subject>(inputs: [S::Input; 2], payload: &[u8], change: Change<'_>) -> Ran<S::Output> {
-    let rng = &mut rng(3);
+    run_from::<S>(3, inputs, payload, change)
+}
+
+/// The same with other random numbers.
+fn run_from<S: Subject>(
+    seed: u64,
+    inputs: [S::Input; 2],
+    payload: &[u8],
+    change: Change<'_>,
+) -> Ran<S::Output> {
+    let rng = &mut rng(seed);
     let mut ran = Ran { done: [None, None], aborts: [None, None], envelopes: [0, 0] };
     let mut waiting: Vec<(usize, Vec<u8>)> = Vec::new();
     let mut sessions = Vec::new();
@@ -109,7 +124,11 @@ fn shares() -> [ImportedShare; 2] {
 }
 
 fn paired() -> [Arc<Paired>; 2] {
-    let ran = run::<Pairing>(shares(), &[], &mut honest);
+    paired_from(3)
+}
+
+fn paired_from(seed: u64) -> [Arc<Paired>; 2] {
+    let ran = run_from::<Pairing>(seed, shares(), &[], &mut honest);
     assert!(ran.envelopes.iter().all(|count| *count <= MAX_ROUNDS));
     ran.both().map(Arc::new)
 }
@@ -119,10 +138,14 @@ fn circuit() -> Arc<NonceCircuit> {
 }
 
 fn prepare(paired: &[Arc<Paired>; 2], circuit: &Arc<NonceCircuit>) -> [Ready; 2] {
+    prepare_from(3, paired, circuit)
+}
+
+fn prepare_from(seed: u64, paired: &[Arc<Paired>; 2], circuit: &Arc<NonceCircuit>) -> [Ready; 2] {
     let inputs = paired
         .each_ref()
         .map(|paired| PreparingInput { paired: Arc::clone(paired), circuit: Arc::clone(circuit) });
-    run::<Preparing>(inputs, &[], &mut honest).both()
+    run_from::<Preparing>(seed, inputs, &[], &mut honest).both()
 }
 
 fn open(paired: &[Arc<Paired>; 2], circuit: &Arc<NonceCircuit>, change: Change<'_>) -> Ran<Nonce> {
@@ -238,6 +261,48 @@ fn what_is_wrong_in_a_preparation_has_a_cause() {
         assert_eq!(found(&ran, sender), (cause, culprits, suspects), "frame {number} of {sender}");
         assert_eq!(paired[2 - sender as usize].ended(), blamed);
     }
+}
+
+/// One of them was killed when the other had its new set-up, or uses what another session made.
+#[test]
+fn parties_that_hold_different_things_do_not_understand_each_other_and_blame_nobody() {
+    let circuit = circuit();
+    let [first, second] = [3, 4].map(paired_from);
+    let input =
+        |paired: &Arc<Paired>| PreparingInput { paired: Arc::clone(paired), circuit: Arc::clone(&circuit) };
+    let (from, opening) = talk::<Preparing>(1, input(&first[0]), &[]);
+    let (mut other, _) = talk::<Preparing>(2, input(&second[1]), &[]);
+    let said = from.seal(&opening.outgoing[0], &mut rng(1)).unwrap();
+    let step = other.handle(party(1), &said, &mut rng(1));
+    assert!(matches!(step.progress, Progress::Dropped(_)) && step.outgoing.is_empty());
+    assert!(first.iter().chain(&second).all(|paired| !paired.ended()));
+    let mut ready = [3, 4].map(|seed| prepare_from(seed, &first, &circuit).map(Some));
+    let mut input = |side: usize, which: usize| NonceInput {
+        paired: Arc::clone(&first[side]),
+        circuit: Arc::clone(&circuit),
+        ready: ready[which][side].take().unwrap(),
+    };
+    let (from, opening) = talk::<OpenNonce>(1, input(0, 0), MESSAGE);
+    let (mut other, _) = talk::<OpenNonce>(2, input(1, 1), MESSAGE);
+    let said = from.seal(&opening.outgoing[0], &mut rng(1)).unwrap();
+    let step = other.handle(party(1), &said, &mut rng(1));
+    assert!(matches!(step.progress, Progress::Dropped(_)) && step.outgoing.is_empty());
+    assert!(first.iter().all(|paired| !paired.ended()));
+}
+
+/// Also in a session that is under way.
+#[test]
+fn a_set_up_that_its_party_ended_has_no_result() {
+    let (paired, circuit) = (paired(), circuit());
+    let ran = open(&paired, &circuit, &mut |from, at, envelope| {
+        if (from, at) == (1, 1) {
+            paired[1].end();
+        }
+        envelope
+    });
+    let [None, Some(abort)] = &ran.aborts else { panic!("{:?}", ran.aborts) };
+    assert!(abort.culprits.is_empty() && abort.suspects.is_empty(), "{abort:?}");
+    assert!(ran.done.iter().all(Option::is_none) && !paired[0].ended());
 }
 
 /// The owner's shares of the prefix do not belong together, or a party has changed its own.

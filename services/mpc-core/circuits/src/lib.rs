@@ -19,5 +19,6 @@ pub mod program;
 pub mod report;
 pub mod stack;
 pub mod syntax;
+#[cfg(feature = "command")]
 pub mod testing;
 pub mod types;

@@ -385,6 +385,12 @@ pub enum SetupError {
     GroupTermsInvalid,
     /// The vault has no counted run of a join for this session: it has begun, was dropped, or was counted elsewhere.
     RunUnknown,
+    /// The vault has no set-up with this peer under this key, or one whose check has failed.
+    PairUnknown,
+    /// A message of an exact signature takes another number of blocks than was said, or more than are allowed.
+    MessageBlocks,
+    /// The recorded nonce point is not 32 bytes.
+    NonceLength,
     /// The recorded nonce point is another than that which was opened: the pair's set-up has ended.
     OtherNonce,
     /// The dealers are fewer than the old threshold, or dealers and receivers together are not the parties.
@@ -434,6 +440,9 @@ impl fmt::Display for SetupError {
                 "the terms of the group are not valid, or the session is not of them"
             }
             SetupError::RunUnknown => "the vault has no counted run of the join for this session",
+            SetupError::PairUnknown => "the vault has no set-up with this peer, or its check has failed",
+            SetupError::MessageBlocks => "message_blocks is not the number of blocks of a message",
+            SetupError::NonceLength => "recorded_nonce is not 32 bytes",
             SetupError::OtherNonce => "the recorded nonce is another than the opened one",
         })
     }

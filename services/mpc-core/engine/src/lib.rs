@@ -17,6 +17,7 @@ pub mod evidence;
 pub mod fault;
 #[cfg(feature = "forge")]
 pub mod forge;
+mod handover;
 mod hedged;
 mod limits;
 mod mailbox;
@@ -39,6 +40,7 @@ pub use envelope::Envelope;
 pub use error::{Abort, AbortCause, Advice, Reject, SetupError};
 pub use evidence::{EVIDENCE_KEY_BYTES, EvidenceKey, EvidencePublicKey, SIGNATURE_BYTES};
 pub use fault::Fault;
+pub use handover::hand_over;
 pub use hedged::hedged;
 pub use mailbox::Inbox;
 pub use party::{MAX_PARTIES, PartyId, PartySet, Threshold};

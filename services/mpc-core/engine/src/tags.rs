@@ -34,9 +34,13 @@ pub const RUN_NONCE: Tag = Tag::new("coterie/run-nonce/1");
 pub const PRIVATE_ENVELOPE: Tag = Tag::new("coterie/private-envelope/1");
 /// Commitment to the key of a private envelope.
 pub const PRIVATE_ENVELOPE_COMMITMENT: Tag = Tag::new("coterie/private-envelope-commitment/1");
+/// Encryption of a secret to a party outside of any session.
+pub const HANDOVER: Tag = Tag::new("coterie/handover/1");
+/// Commitment to the key of such a secret.
+pub const HANDOVER_COMMITMENT: Tag = Tag::new("coterie/handover-commitment/1");
 
 /// All of the above.
-pub const ALL: [Tag; 9] = [
+pub const ALL: [Tag; 11] = [
     SESSION,
     ENVELOPE_SIGNATURE,
     STATEMENT_SIGNATURE,
@@ -46,4 +50,6 @@ pub const ALL: [Tag; 9] = [
     RUN_NONCE,
     PRIVATE_ENVELOPE,
     PRIVATE_ENVELOPE_COMMITMENT,
+    HANDOVER,
+    HANDOVER_COMMITMENT,
 ];

@@ -3,7 +3,6 @@
 #![allow(dead_code, unused_imports, reason = "every test binary uses its own part")]
 
 use std::collections::BTreeMap;
-use std::ptr::null;
 
 use coterie_mpc::proto::group_call::{
     AcceptAnswers, AnswerApplication, Apply, ApprovalDecision, ApprovalRequest, Approve, AssembleGroup,
@@ -17,22 +16,14 @@ use coterie_mpc::proto::{
 use coterie_mpc::*;
 use prost::Message;
 
-use crate::common::{Ends, Party, Session, Vault, is_empty, parties, run, stale, take, view};
+use crate::common::{Ends, Party, Refused, Session, Vault, parties, replied, run};
 
 /// The number under which members take part in joins.
 pub const MEMBER: u32 = 100;
 
 /// One call as a C program makes it.
-pub fn raw(vault: Option<&Vault>, identity: &[u8], call: &[u8]) -> Result<Vec<u8>, (i32, String)> {
-    let vault = vault.map_or(null(), |vault| vault.0.cast_const());
-    let (mut reply, mut detail) = (stale(), stale());
-    let code = unsafe { mpc_group_call(vault, view(identity), view(call), &mut reply, &mut detail) };
-    if code == MPC_OK {
-        assert!(is_empty(&detail));
-        return Ok(take(reply));
-    }
-    assert!(is_empty(&reply));
-    Err((code, String::from_utf8(take(detail)).unwrap()))
+pub fn raw(vault: Option<&Vault>, identity: &[u8], call: &[u8]) -> Result<Vec<u8>, Refused> {
+    replied(mpc_group_call, vault, identity, call)
 }
 
 pub fn encoded(call: Call) -> Vec<u8> {

@@ -4,6 +4,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ptr::{null, null_mut};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use coterie_mpc::proto::{self, Progress, SessionConfig, Step};
 use coterie_mpc::*;
@@ -61,6 +62,41 @@ impl Drop for Vault {
     }
 }
 
+/// Code and detail.
+pub type Refused = (i32, String);
+
+/// A function that takes a call and makes a reply.
+pub type Replying =
+    unsafe extern "C" fn(*const mpc_vault, mpc_view, mpc_view, *mut mpc_buffer, *mut mpc_buffer) -> mpc_code;
+
+/// One call as a C program makes it.
+pub fn replied(
+    function: Replying,
+    vault: Option<&Vault>,
+    identity: &[u8],
+    call: &[u8],
+) -> Result<Vec<u8>, Refused> {
+    let vault = vault.map_or(null(), |vault| vault.0.cast_const());
+    let (mut reply, mut detail) = (stale(), stale());
+    calling();
+    let code = unsafe { function(vault, view(identity), view(call), &mut reply, &mut detail) };
+    if code == MPC_OK {
+        assert!(is_empty(&detail));
+        return Ok(take(reply));
+    }
+    assert!(is_empty(&reply));
+    Err((code, String::from_utf8(take(detail)).unwrap()))
+}
+
+/// The lowest place of the stack from which the library was called.
+pub static LOWEST_CALLER: AtomicUsize = AtomicUsize::new(usize::MAX);
+
+#[inline(always)]
+fn calling() {
+    let here = 0u8;
+    LOWEST_CALLER.fetch_min((&raw const here).addr(), Ordering::Relaxed);
+}
+
 pub struct Session(pub *mut mpc_session);
 
 impl Session {
@@ -72,6 +108,7 @@ impl Session {
     ) -> Result<(Self, Step), (i32, String)> {
         let vault = vault.map_or(null(), |vault| vault.0.cast_const());
         let (mut session, mut step, mut detail) = (std::ptr::without_provenance_mut(8), stale(), stale());
+        calling();
         let code = unsafe {
             mpc_session_start(
                 vault,
@@ -93,6 +130,7 @@ impl Session {
 
     pub fn handle(&mut self, from: u32, envelope: &[u8]) -> Step {
         let mut step = stale();
+        calling();
         assert_eq!(unsafe { mpc_session_handle(self.0, from, view(envelope), &mut step) }, MPC_OK);
         Step::decode(take(step).as_slice()).unwrap()
     }

@@ -38,21 +38,27 @@ impl Pair {
         self.role
     }
 
-    /// Whether a check failed, so that nothing is done with this set-up any more.
+    /// Whether a check failed, or the caller ended it, so that nothing is done with this set-up any more.
     #[must_use]
     pub fn ended(&self) -> bool {
         self.ended.load(Ordering::SeqCst)
     }
 
-    /// Tells this set-up from every other.
-    pub(crate) fn identity(&self) -> [u8; 32] {
+    /// Ends this set-up, for runs that are under way too: they stop at their next check, without a result.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::SeqCst);
+    }
+
+    /// Tells this set-up from every other. The same at both parties, and no secret.
+    #[must_use]
+    pub fn identity(&self) -> [u8; 32] {
         self.identity
     }
 
     /// Stops a run whose peer failed a check in this run or another. Each run asks this between a check that tells of a
     /// guess and the next message, so that guesses in several runs at a time tell no more than one.
     pub(crate) fn go_on(&self) -> Result<(), Abort> {
-        if self.ended() { Err(Abort::Caller("this set-up ended with a failed check")) } else { Ok(()) }
+        if self.ended() { Err(Abort::Caller("this set-up has ended")) } else { Ok(()) }
     }
 
     /// Refuses the caller that brings what belongs to another set-up: the check of it would fail, and exclude an honest
@@ -69,7 +75,7 @@ impl Pair {
         self.go_on()?;
         step.await.inspect_err(|abort| {
             if abort.excludes_peer() {
-                self.ended.store(true, Ordering::SeqCst);
+                self.end();
             }
         })
     }

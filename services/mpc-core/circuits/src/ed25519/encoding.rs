@@ -136,6 +136,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn parties_have_any_ascending_numbers_and_one_line() {
+        let split = |numbers: &[u16]| {
+            let rng = &mut ChaCha20Rng::seed_from_u64(4);
+            Import::from_seed_for(&Secret::new([5; 32]), numbers, rng)
+        };
+        let numbers = [3, 700, u16::MAX];
+        let import = split(&numbers).unwrap();
+        let points = import.shares[0].points().unwrap();
+        assert_eq!(points.iter().map(|(number, _)| *number).collect::<Vec<_>>(), numbers);
+        for (share, (number, point)) in import.shares.iter().zip(&points) {
+            let read = ImportedShare::decode(share.encode().expose()).unwrap();
+            assert_eq!((read.number, read.points().as_ref()), (*number, Some(&points)));
+            let own = Scalar::from_canonical_bytes(*read.share.expose()).unwrap();
+            assert_eq!(EdwardsPoint::mul_base(&own).compress().to_bytes(), *point);
+        }
+        let many: Vec<u16> = (1..=21).collect();
+        for wrong in [&[][..], &[1], &[0, 1], &[1, 1], &[2, 1], &many] {
+            assert!(split(wrong).is_none(), "{wrong:?}");
+        }
+        assert!(split(&many[1..]).is_some());
+    }
+
     /// Of the shares of the prefix every value is one.
     #[test]
     fn no_byte_but_those_of_the_prefix_can_be_another() {

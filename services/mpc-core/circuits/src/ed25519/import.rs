@@ -60,25 +60,44 @@ impl PublicLine {
 }
 
 impl Import {
-    /// Splits the key of a 32-byte seed for so many parties, 2 to 20; `None` for another number.
+    /// Splits the key of a 32-byte seed for so many parties, 2 to 20, numbered from 1; `None` for another number.
     pub fn from_seed(seed: &Secret<[u8; 32]>, parties: u16, rng: &mut dyn CryptoRng) -> Option<Import> {
+        Import::from_seed_for(seed, &(1..=parties).collect::<Vec<u16>>(), rng)
+    }
+
+    /// Splits an expanded key for so many parties, numbered from 1; see [`Import::from_expanded_for`].
+    pub fn from_expanded(
+        expanded: &Secret<[u8; 64]>,
+        parties: u16,
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Import> {
+        Import::from_expanded_for(expanded, &(1..=parties).collect::<Vec<u16>>(), rng)
+    }
+
+    /// Splits the key of a 32-byte seed for parties of these numbers; see [`Import::from_expanded_for`].
+    pub fn from_seed_for(
+        seed: &Secret<[u8; 32]>,
+        parties: &[u16],
+        rng: &mut dyn CryptoRng,
+    ) -> Option<Import> {
         let mut expanded = Secret::new([0u8; 64]);
         let digest: Zeroizing<[u8; 64]> = Zeroizing::new(Sha512::digest(seed.expose()).into());
         expanded.expose_mut().copy_from_slice(digest.as_slice());
         let (low, _) = expanded.expose_mut().split_at_mut(32);
         let clamped = Zeroizing::new(clamp_integer(low.try_into().ok()?));
         low.copy_from_slice(&*clamped);
-        Import::from_expanded(&expanded, parties, rng)
+        Import::from_expanded_for(&expanded, parties, rng)
     }
 
-    /// Splits an expanded key, the secret scalar and then the prefix, for so many parties, 2 to 20; `None` for another
-    /// number.
-    pub fn from_expanded(
+    /// Splits an expanded key, the secret scalar and then the prefix, for parties of these numbers. `None` unless they
+    /// are 2 to 20, none of them zero, and ascend.
+    pub fn from_expanded_for(
         expanded: &Secret<[u8; 64]>,
-        parties: u16,
+        parties: &[u16],
         rng: &mut dyn CryptoRng,
     ) -> Option<Import> {
-        if !(2..=MAX_PARTIES).contains(&parties) {
+        let ascending = parties.is_sorted_by(|a, b| a < b) && parties.first().is_some_and(|first| *first > 0);
+        if !ascending || !(2..=usize::from(MAX_PARTIES)).contains(&parties.len()) {
             return None;
         }
         let (low, prefix) = expanded.expose().split_first_chunk::<32>()?;
@@ -87,18 +106,19 @@ impl Import {
         let public_key = EdwardsPoint::mul_base(&secret).compress().to_bytes();
         let slope_point = EdwardsPoint::mul_base(&slope).compress().to_bytes();
         let test_signature = sign(&secret, prefix, &public_key, TEST_MESSAGE);
-        let mut shares: Vec<ImportedShare> = (1..=parties)
+        let mut shares: Vec<ImportedShare> = parties
+            .iter()
             .map(|number| ImportedShare {
-                number,
+                number: *number,
                 public_key,
                 slope: slope_point,
-                share: Secret::new((*secret + Scalar::from(number) * *slope).to_bytes()),
+                share: Secret::new((*secret + Scalar::from(*number) * *slope).to_bytes()),
                 prefixes: BTreeMap::new(),
                 test_signature,
             })
             .collect();
-        for first in 1..=parties {
-            for second in first + 1..=parties {
+        for (first, one) in parties.iter().enumerate() {
+            for (second, other) in parties.iter().enumerate().skip(first + 1) {
                 let mut random = Secret::new([0u8; 32]);
                 rng.fill_bytes(random.expose_mut());
                 let mut rest = Secret::new([0u8; 32]);
@@ -107,8 +127,8 @@ impl Import {
                 {
                     *place = a ^ b;
                 }
-                shares.get_mut(usize::from(first) - 1)?.prefixes.insert(second, random);
-                shares.get_mut(usize::from(second) - 1)?.prefixes.insert(first, rest);
+                shares.get_mut(first)?.prefixes.insert(*other, random);
+                shares.get_mut(second)?.prefixes.insert(*one, rest);
             }
         }
         Some(Import { public_key, shares })
@@ -148,6 +168,15 @@ impl ImportedShare {
         // With a slope of zero every share would be the key.
         let splits = line.slope != EdwardsPoint::default();
         (points && splits && EdwardsPoint::mul_base(&share) == line.at(self.number)).then_some((line, share))
+    }
+
+    /// The points of all parties' shares, ascending by number; `None` if the share is not one.
+    #[must_use]
+    pub fn points(&self) -> Option<Vec<(u16, [u8; 32])>> {
+        let (line, _) = self.checked()?;
+        let mut numbers: Vec<u16> = self.peers().chain([self.number]).collect();
+        numbers.sort_unstable();
+        Some(numbers.into_iter().map(|number| (number, line.at(number).compress().to_bytes())).collect())
     }
 
     /// [Ed25519 2] Takes the key over together with a peer: checks the share against its public point, and fixes both

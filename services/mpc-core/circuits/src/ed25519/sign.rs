@@ -65,6 +65,12 @@ impl Ready {
             Prepared::with_dabits(pair, &circuit.private, MASK_BITS, channel, rng).await?;
         Ok(Ready { blocks: circuit.blocks(), prepared, masks })
     }
+
+    /// Tells this preparation from every other. The same at both parties, and no secret.
+    #[must_use]
+    pub fn session(&self) -> [u8; 32] {
+        self.prepared.session()
+    }
 }
 
 /// A signature between its halves: both parties know the nonce point, and neither has said anything under it. It is
@@ -86,6 +92,12 @@ pub struct OpenNonce {
 }
 
 impl OpenNonce {
+    /// The preparation that was used up, as [`Ready::session`].
+    #[must_use]
+    pub fn session(&self) -> [u8; 32] {
+        self.session
+    }
+
     /// SHA-512 of the message.
     #[must_use]
     pub fn message(&self) -> &[u8; 64] {

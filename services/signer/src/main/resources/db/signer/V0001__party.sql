@@ -218,6 +218,21 @@ CREATE TABLE open_multiplication (
   peers      TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
+-- Exact Ed25519: the nonce point of each message that was signed with a key, by whichever peers. The nonce is a
+-- function of key and message, so another point would come of a deviation or a fault, and an answer under it would give
+-- this party's share away; so would one point for two messages. Kept for ever: a key whose share was destroyed here can
+-- be imported again, and has the nonces that it had.
+CREATE TABLE exact_nonce (
+  public_key     BLOB NOT NULL CHECK (length(public_key) = 32),
+  -- SHA-512 of the message.
+  message_digest BLOB NOT NULL CHECK (length(message_digest) = 64),
+  nonce_point    BLOB NOT NULL CHECK (length(nonce_point) = 32),
+  -- For whose disk it counts: that of the requester that asked first.
+  account        TEXT NOT NULL,
+  PRIMARY KEY (public_key, message_digest),
+  UNIQUE (public_key, nonce_point)
+) STRICT, WITHOUT ROWID;
+
 -- The logs of this party's claims, the current one with the highest number: the first begins with the file, another one
 -- each time that the file is known to have been put back to an earlier state.
 CREATE TABLE log (
@@ -371,6 +386,11 @@ END;
 CREATE TRIGGER bound_request_gone AFTER DELETE ON bound_request BEGIN
   UPDATE kept_bytes SET bytes = bytes - 200 - octet_length(old.order_bytes) - octet_length(old.envelope)
     WHERE account = old.requester;
+END;
+
+CREATE TRIGGER exact_nonce_kept AFTER INSERT ON exact_nonce BEGIN
+  INSERT INTO kept_bytes VALUES (new.account, 400)
+    ON CONFLICT DO UPDATE SET bytes = bytes + excluded.bytes;
 END;
 
 CREATE TRIGGER audit_record_kept AFTER INSERT ON audit_record BEGIN

@@ -3,6 +3,8 @@ package io.coterie.acceptance;
 import io.coterie.mpc.Vault;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.ImportReply;
 
 /** A vault that does what another one does, but for the sessions that it starts. */
 interface ForwardingVault extends Vault {
@@ -36,6 +38,11 @@ interface ForwardingVault extends Vault {
 
   @Override
   default GroupReply call(GroupCall call, byte[] sealedIdentity) {
+    return vault().call(call, sealedIdentity);
+  }
+
+  @Override
+  default ImportReply call(ImportCall call, byte[] sealedIdentity) {
     return vault().call(call, sealedIdentity);
   }
 

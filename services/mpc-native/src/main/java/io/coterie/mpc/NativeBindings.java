@@ -77,8 +77,17 @@ final class NativeBindings {
               Map.entry(
                   "mpc_group_call",
                   FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
+              Map.entry(
+                  "mpc_import_call",
+                  FunctionDescriptor.of(JAVA_INT, ADDRESS, VIEW, VIEW, ADDRESS, ADDRESS)),
               Map.entry("mpc_session_free", FunctionDescriptor.ofVoid(ADDRESS)),
               Map.entry("mpc_buffer_free", FunctionDescriptor.ofVoid(ADDRESS))));
+
+  /** The subjects of calls that need no session. */
+  enum About {
+    GROUP,
+    IMPORTED_KEY
+  }
 
   private final MethodHandle processProtect;
   private final MethodHandle argon2id;
@@ -94,6 +103,7 @@ final class NativeBindings {
   private final MethodHandle judge;
   private final MethodHandle verify;
   private final MethodHandle groupCall;
+  private final MethodHandle importCall;
   private final MethodHandle sessionFree;
   private final MethodHandle bufferFree;
 
@@ -122,6 +132,7 @@ final class NativeBindings {
     judge = handle(library, "mpc_judge");
     verify = handle(library, "mpc_verify");
     groupCall = handle(library, "mpc_group_call");
+    importCall = handle(library, "mpc_import_call");
     sessionFree = handle(library, "mpc_session_free");
     bufferFree = handle(library, "mpc_buffer_free");
   }
@@ -281,14 +292,21 @@ final class NativeBindings {
     }
   }
 
-  int groupCall(
+  /** A call that needs no session. */
+  int call(
+      About about,
       MemorySegment vault,
       MemorySegment sealedIdentity,
       MemorySegment call,
       MemorySegment reply,
       MemorySegment errorDetail) {
+    MethodHandle function =
+        switch (about) {
+          case GROUP -> groupCall;
+          case IMPORTED_KEY -> importCall;
+        };
     try {
-      return (int) groupCall.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
+      return (int) function.invokeExact(vault, sealedIdentity, call, reply, errorDetail);
     } catch (Throwable e) {
       throw cannotHappen(e);
     }

@@ -6,12 +6,15 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.ImportReply;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Verdict;
 import io.coterie.proto.core.v1.VerifyCall;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.ref.Cleaner;
+import java.nio.ByteBuffer;
 import java.util.Arrays;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicLong;
@@ -20,10 +23,11 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds
- * and never block: run them on a bounded pool of platform threads.
+ * The native core, loaded into this process. Thread-safe. Calls compute for micro- to milliseconds,
+ * those of exact Ed25519 for up to half a second, and never block: run them on a bounded pool of
+ * platform threads.
  */
-public final class NativeMpcCore implements MpcCore, GroupVerifier {
+public final class NativeMpcCore implements MpcCore, GroupVerifier, KeySplitter {
   private static final byte[] NONE = {};
 
   private static @Nullable NativeMpcCore loaded;
@@ -162,18 +166,55 @@ public final class NativeMpcCore implements MpcCore, GroupVerifier {
     return groupCall(MemorySegment.NULL, call, NONE);
   }
 
+  @Override
+  public ImportReply call(ImportCall call) {
+    return importCall(MemorySegment.NULL, call, NONE);
+  }
+
   /** Does a call about a group; {@code vault} is null for one that needs no secret. */
-  GroupReply groupCall(MemorySegment vault, GroupCall groupCall, byte[] sealedIdentity) {
+  GroupReply groupCall(MemorySegment vault, GroupCall call, byte[] sealedIdentity) {
+    return replied(
+        NativeBindings.About.GROUP,
+        vault,
+        sealedIdentity,
+        call.toByteArray(),
+        GroupReply::parseFrom);
+  }
+
+  /** Does a call about an imported key; {@code vault} is null for that of an owner. */
+  ImportReply importCall(MemorySegment vault, ImportCall call, byte[] sealedIdentity) {
+    byte[] encoded = call.toByteArray();
+    try {
+      return replied(
+          NativeBindings.About.IMPORTED_KEY,
+          vault,
+          sealedIdentity,
+          encoded,
+          ImportReply::parseFrom);
+    } finally {
+      Arrays.fill(encoded, (byte) 0);
+    }
+  }
+
+  private interface Decoder<T> {
+    T decode(ByteBuffer encoded) throws InvalidProtocolBufferException;
+  }
+
+  private <T> T replied(
+      NativeBindings.About about,
+      MemorySegment vault,
+      byte[] sealedIdentity,
+      byte[] encoded,
+      Decoder<T> decoder) {
     try (NativeBindings.Call call = new NativeBindings.Call(bindings)) {
       MemorySegment reply = call.bufferOut();
       MemorySegment detail = call.bufferOut();
       int code =
-          bindings.groupCall(
-              vault, call.view(sealedIdentity), call.view(groupCall.toByteArray()), reply, detail);
+          bindings.call(about, vault, call.view(sealedIdentity), call.view(encoded), reply, detail);
       if (code != NativeBindings.OK) {
         throw NativeBindings.failure(code, new String(NativeBindings.Call.bytes(detail), UTF_8));
       }
-      return GroupReply.parseFrom(NativeBindings.Call.contents(reply).asByteBuffer());
+      return decoder.decode(NativeBindings.Call.contents(reply).asByteBuffer());
     } catch (InvalidProtocolBufferException e) {
       throw new MpcException(
           MpcException.Reason.INTERNAL, "the native core made a reply that does not decode");

@@ -4,6 +4,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.ImportReply;
 import io.coterie.proto.core.v1.SessionConfig;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
@@ -117,6 +119,11 @@ final class NativeVault implements Vault {
   @Override
   public GroupReply call(GroupCall call, byte[] sealedIdentity) {
     return whileOpen(vault -> core.groupCall(vault, call, sealedIdentity));
+  }
+
+  @Override
+  public ImportReply call(ImportCall call, byte[] sealedIdentity) {
+    return whileOpen(vault -> core.importCall(vault, call, sealedIdentity));
   }
 
   private <T> T whileOpen(Function<MemorySegment, T> call) {

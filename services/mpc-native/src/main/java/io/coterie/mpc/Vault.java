@@ -2,6 +2,8 @@ package io.coterie.mpc;
 
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.ImportReply;
 import io.coterie.proto.core.v1.SessionConfig;
 
 /**
@@ -81,6 +83,22 @@ public interface Vault extends AutoCloseable {
    *     arguments, never those of others
    */
   GroupReply call(GroupCall call, byte[] sealedIdentity);
+
+  /**
+   * Does a call about an imported key as one of its parties: takes the share that the owner has
+   * made for it, or forgets a peer.
+   *
+   * <p>Set-ups of pairs, prepared signatures and open nonces of exact Ed25519 stay in this vault
+   * under the ids of their sessions. {@link #start} of the session that uses one takes it out,
+   * once. After a restart there is none, and the pair sets up anew.
+   *
+   * @param sealedIdentity of {@link #createIdentity}, to take a share; not looked at otherwise
+   * @return the reply that belongs to the call, or {@code ShareRefused} if the bytes are not a
+   *     share that was made for this party and key
+   * @throws MpcException with INVALID_ARGUMENT, SETUP_REFUSED or UNSEAL_FAILED: the caller's own
+   *     arguments, never those of others
+   */
+  ImportReply call(ImportCall call, byte[] sealedIdentity);
 
   /**
    * An evidence key.

@@ -13,6 +13,8 @@ import java.util.Random;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** The C functions themselves, with every argument wrong in every way that C allows to check. */
 class RawCallTest {
@@ -239,19 +241,20 @@ class RawCallTest {
     assertThat(bindings.sessionHandle(NULL, 1, view((byte) 1), NULL)).isEqualTo(INVALID_ARGUMENT);
   }
 
-  @Test
-  void group_call() {
+  @ParameterizedTest
+  @EnumSource
+  void call_without_a_session(NativeBindings.About about) {
     MemorySegment empty = view(NULL, 0);
     MemorySegment reply = dirty();
     MemorySegment detail = dirty();
-    assertThat(bindings.groupCall(vault, empty, empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
-    assertThat(bindings.groupCall(vault, empty, empty, reply, NULL)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(bindings.call(about, vault, empty, empty, NULL, detail)).isEqualTo(INVALID_ARGUMENT);
+    assertThat(bindings.call(about, vault, empty, empty, reply, NULL)).isEqualTo(INVALID_ARGUMENT);
     for (MemorySegment bad : badViews()) {
       for (boolean identity : new boolean[] {false, true}) {
         MemorySegment outcome = dirty();
         int code =
-            bindings.groupCall(
-                vault, identity ? bad : empty, identity ? empty : bad, outcome, detail);
+            bindings.call(
+                about, vault, identity ? bad : empty, identity ? empty : bad, outcome, detail);
         assertThat(code).isEqualTo(INVALID_ARGUMENT);
         assertThat(isCleared(outcome)).isTrue();
         bindings.bufferFree(detail);
@@ -262,7 +265,8 @@ class RawCallTest {
       byte[] bytes = new byte[random.nextInt(300)];
       random.nextBytes(bytes);
       MemorySegment outcome = dirty();
-      int code = bindings.groupCall(i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
+      int code =
+          bindings.call(about, i % 2 == 0 ? vault : NULL, empty, view(bytes), outcome, detail);
       assertThat(code).isBetween(INVALID_ARGUMENT, 3);
       assertThat(isCleared(outcome)).isTrue();
       bindings.bufferFree(detail);

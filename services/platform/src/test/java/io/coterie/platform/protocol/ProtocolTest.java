@@ -27,9 +27,11 @@ class ProtocolTest {
   @Test
   void every_protocol_of_the_core_is_listed_once() {
     assertThat(
-            Stream.concat(
-                Arrays.stream(Protocol.values()).map(Protocol::id),
-                Arrays.stream(GroupProtocol.values()).map(GroupProtocol::id)))
+            Stream.of(
+                    Arrays.stream(Protocol.values()).map(Protocol::id),
+                    Arrays.stream(GroupProtocol.values()).map(GroupProtocol::id),
+                    Arrays.stream(ExactProtocol.values()).map(ExactProtocol::id))
+                .flatMap(ids -> ids))
         .containsExactlyInAnyOrderElementsOf(
             Arrays.stream(ProtocolId.values())
                 .filter(id -> id != ProtocolId.UNRECOGNIZED)
@@ -59,6 +61,14 @@ class ProtocolTest {
     assertThat(protocol.lastRound()).isEqualTo(roundsInContract(protocol.id()));
     assertThat(GroupProtocol.of(protocol.id())).contains(protocol);
     assertThat(Protocol.of(protocol.id())).isEmpty();
+  }
+
+  @ParameterizedTest
+  @EnumSource
+  void protocol_of_a_pair_is_found_by_its_id_and_is_none_of_a_scheme(ExactProtocol protocol) {
+    assertThat(ExactProtocol.of(protocol.id())).contains(protocol);
+    assertThat(Protocol.of(protocol.id())).isEmpty();
+    assertThat(GroupProtocol.of(protocol.id())).isEmpty();
   }
 
   private static int roundsInContract(ProtocolId id) throws IOException {

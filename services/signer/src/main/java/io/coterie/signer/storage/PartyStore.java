@@ -1,6 +1,7 @@
 package io.coterie.signer.storage;
 
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ExactNonces;
 import io.coterie.signer.claim.OutsideCounter;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.group.GroupStore;
@@ -38,6 +39,7 @@ public final class PartyStore implements AutoCloseable {
   private final PartyFile file;
   private final ClaimLedger claims;
   private final KeyShareStore shares;
+  private final ExactNonces exactNonces;
   private final ShownClaims shownClaims;
   private final SqliteAudit audit;
   private final PartySecrets secrets;
@@ -65,6 +67,7 @@ public final class PartyStore implements AutoCloseable {
     this.claims =
         new SqliteClaims(
             file, ledger, new SqliteRecords(file, retention), chain, clock, minFree, counter);
+    this.exactNonces = new SqliteExactNonces(file);
     this.shownClaims = new SqliteShownClaims(file, exclusions);
     this.audit = new SqliteAudit(file, chain);
     this.secrets = new PartySecrets(file);
@@ -217,6 +220,11 @@ public final class PartyStore implements AutoCloseable {
   /** The tickets of groups, and their members. */
   public TicketStore tickets() {
     return tickets;
+  }
+
+  /** The nonce points of exact Ed25519. */
+  public ExactNonces exactNonces() {
+    return exactNonces;
   }
 
   /** How far the ledgers of others have come. */
