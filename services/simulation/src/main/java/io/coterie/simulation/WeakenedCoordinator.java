@@ -3,7 +3,6 @@ package io.coterie.simulation;
 import com.google.protobuf.ByteString;
 import io.coterie.channel.InboundMessage;
 import io.coterie.channel.SecureChannel;
-import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
 import io.coterie.coordinator.session.CancelListener;
 import io.coterie.coordinator.session.ReplicaTime;
@@ -40,11 +39,7 @@ final class WeakenedCoordinator {
   /** Signings as a replica keeps them. */
   static SigningStore signings(SigningStore store, Mutant mutant) {
     return switch (mutant) {
-      case TAKES_OVER_AT_ONCE ->
-          Port.with(
-              SigningStore.class,
-              store,
-              Map.of("take", (_, given) -> pending(store, (UUID) given[0])));
+      case TAKES_OVER_AT_ONCE -> takingOverOnce(store);
       case TAKES_UP_NOTHING ->
           Port.with(SigningStore.class, store, Map.of("takeAll", (_, _) -> List.of()));
       case TAKES_UP_ALL ->
@@ -55,10 +50,26 @@ final class WeakenedCoordinator {
     };
   }
 
-  private static Optional<SigningRecord> pending(SigningStore store, UUID id) {
-    return store.take(id).isPresent()
-        ? store.find(id)
-        : store.find(id).filter(record -> record.state() == Signing.State.PENDING);
+  /**
+   * Each request of another replica once: one that has expired is refused at once, which only its
+   * own replica may store, and would be taken over again at the same time for ever.
+   */
+  private static SigningStore takingOverOnce(SigningStore store) {
+    Set<UUID> takenOver = new HashSet<>();
+    return Port.with(
+        SigningStore.class,
+        store,
+        Map.of(
+            "take",
+            (_, given) -> {
+              UUID id = (UUID) given[0];
+              if (store.take(id).isPresent()) {
+                return store.find(id);
+              }
+              return takenOver.add(id)
+                  ? store.find(id).filter(record -> record.state() == Signing.State.PENDING)
+                  : Optional.empty();
+            }));
   }
 
   /** The way to the parties. */
