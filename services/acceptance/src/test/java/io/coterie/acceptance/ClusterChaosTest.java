@@ -314,8 +314,7 @@ class ClusterChaosTest {
     String policy = policy(party);
     forbid(party);
     List<Pod> pods = pods(CONTROL);
-    List<Pod> messaging =
-        pods.stream().filter(pod -> pod.name().startsWith("messaging")).toList();
+    List<Pod> messaging = pods.stream().filter(pod -> pod.name().startsWith("messaging")).toList();
     messaging.forEach(pod -> kill(CONTROL, pod.name()));
     awaitOthers(CONTROL, pods.size(), messaging);
     KubernetesTest.await("the coordinators miss " + party, () -> margin() == 0);
