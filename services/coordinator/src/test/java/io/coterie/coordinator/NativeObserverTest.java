@@ -104,7 +104,7 @@ class NativeObserverTest {
       signing = signsBls(key, message);
     }
 
-    // Whoever signed last, because one that is asked later than the others may not be asked at all.
+    // One that has signed last: a party that is asked after the others may not be asked at all.
     for (int number = 0;
         installation.query("select cause from key_exclusions").isEmpty();
         number++) {
