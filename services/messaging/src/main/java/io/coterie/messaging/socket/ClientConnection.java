@@ -210,12 +210,12 @@ final class ClientConnection implements Presence.Subscriber {
 
   /** The client closes, and the container is about to answer. */
   void clientCloses() {
-    @Nullable Session closing;
+    @Nullable Session ending;
     synchronized (this) {
-      closing = session;
+      ending = session;
     }
-    if (closing != null) {
-      closing
+    if (ending != null) {
+      ending
           .getUserProperties()
           .put(Constants.BLOCKING_SEND_TIMEOUT_PROPERTY, ANSWERING.toMillis());
     }
