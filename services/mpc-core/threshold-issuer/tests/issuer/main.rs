@@ -9,7 +9,6 @@
 )]
 
 mod attestation;
-mod drops;
 mod images;
 mod installation;
 mod joins;
@@ -17,3 +16,4 @@ mod keys;
 mod malicious;
 mod openers;
 mod registration;
+mod schedules;

@@ -18,7 +18,7 @@ use crate::malicious::small_order;
 
 /// Reservations in memory.
 #[derive(Clone, Default)]
-struct Shelf(Vec<Reservation>);
+pub struct Shelf(Vec<Reservation>);
 
 impl Reservations for Shelf {
     fn reservation(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Reservation> {
@@ -32,14 +32,14 @@ impl Reservations for Shelf {
 
 /// The store of one issuer.
 #[derive(Clone, Default)]
-struct Store {
-    reservations: Shelf,
-    records: Records,
+pub struct Store {
+    pub reservations: Shelf,
+    pub records: Records,
 }
 
 impl Store {
     /// Binds the ticket, stores that, and answers.
-    fn ask(
+    pub fn ask(
         &mut self,
         issuer: u32,
         invitation: &Invitation,
@@ -59,7 +59,7 @@ impl Store {
         Ok((party(issuer), PartShare::decode(&answer.encode()).unwrap()))
     }
 
-    fn register(
+    pub fn register(
         &mut self,
         ticket: &[u8; TICKET_BYTES],
         shares: &[(PartyId, PartShare)],
