@@ -9,6 +9,9 @@
 )]
 
 mod attestation;
+#[path = "../../../protocols/tests/common/corpus.rs"]
+mod corpus;
+mod hostile;
 mod images;
 mod installation;
 mod joins;
