@@ -1,5 +1,5 @@
-//! Hostile bytes at the decoders of groups and in the messages of a join. The fuzzer chooses them, and tests replay what
-//! it kept.
+//! Hostile bytes at the decoders of groups and in the messages of a join. The fuzzer chooses them, and tests replay
+//! what it kept.
 
 use engine::{EvidenceKey, Secret};
 use group_signatures::forge::Records;

@@ -477,13 +477,11 @@ impl Admission {
                 self.happens(Event::Lost(Step::Join));
             }
             2 if !self.packets.is_empty() => self.happens(Event::Replayed(Step::Join)),
-            2 | 3 | 4 => {
+            2..=4 => {
                 let killed = parties[pick(&mut self.choices, parties.len())];
                 faults.crash = Some((killed, pick(&mut self.choices, 16)));
-                self.happens(match killed == member {
-                    true => Event::MemberKilled(Step::Join),
-                    false => Event::IssuerKilledAfter(Step::Join),
-                });
+                let event = if killed == member { Event::MemberKilled } else { Event::IssuerKilledAfter };
+                self.happens(event(Step::Join));
             }
             _ => {}
         }
@@ -585,7 +583,6 @@ fn kills_and_lost_or_repeated_messages_blame_nobody_and_give_one_member() {
             violations.clone()
         },
     );
-    println!("{total:?}");
     let never = Event::all().into_iter().filter(|event| !total.contains_key(event)).collect();
     assert_eq!(
         sim::lies::overdue(never, &[Event::Spent, Event::Replayed(Step::Join)], seeds.len()),
