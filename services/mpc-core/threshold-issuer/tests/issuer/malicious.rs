@@ -271,6 +271,7 @@ fn wrong_masks_and_answers_give_no_key() {
         };
         convicts(3100, put(1, vec![0xff; POINT]), AbortCause::InvalidPoint, "no point");
         convicts(3101, put(1, identity()), AbortCause::InvalidPoint, "identity");
+        convicts(3105, put(1, small_order()), AbortCause::InvalidPoint, "small order");
         convicts(3102, put(1 + POINT, vec![0xff; SCALAR]), AbortCause::InvalidScalar, "no scalar");
         convicts(3103, put(0, vec![2]), AbortCause::MalformedBody, "neither");
         let nothing: Change = Box::new(|body| *body = vec![0]);

@@ -217,6 +217,7 @@ fn wrong_shares_are_refused_with_their_issuer() {
     let mut outside = ask(12).1.encode();
     outside[..48].copy_from_slice(&small_order());
     assert!(PartShare::decode(&outside).is_none());
+    assert!(Part::decode(&small_order().try_into().unwrap()).is_none());
     // Another element with its own proof: of a share that is not the issuer's.
     let stores = (&Records::default() as _, &Shelf::default() as _);
     let reservation = Reservation::make(group, &person.invitation, stores, &person.application).unwrap();
