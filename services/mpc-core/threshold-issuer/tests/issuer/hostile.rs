@@ -10,7 +10,7 @@ use group_signatures::{
 use primitives::bls12_381::Scalar;
 use threshold_issuer::{AttestedGroup, Issuers, Part, PartShare, Reservation};
 
-use crate::installation::{Installation, key_of, party, rng};
+use crate::installation::{Installation, party, rng};
 use crate::malicious::{WAYS, altered};
 use crate::registration::Shelf;
 
@@ -96,8 +96,8 @@ pub fn genuine() -> Vec<Vec<u8>> {
 }
 
 /// In a join, the message of one round from one party to another is what the bytes say: the first chooses the way, the
-/// second the round, the third whether the rest is the body or changes the genuine one at places. Whether the recipient
-/// has taken it.
+/// second the round, the third whether the rest is the body or changes the genuine one at places. Whether the join has
+/// gone well nevertheless.
 pub fn join_body(data: &[u8]) -> bool {
     let Some(([way, round, changes], bytes)) = data.split_first_chunk::<3>() else { return false };
     let (way, round) = (WAYS[usize::from(*way) % WAYS.len()], 1 + round % 6);
@@ -105,9 +105,9 @@ pub fn join_body(data: &[u8]) -> bool {
         0 => *body = bytes.to_vec(),
         _ => alter(body, bytes),
     };
-    let mut outcomes = altered(way, round, 1, &change);
-    let taken = outcomes[&Some(party(way.to))].aborts.is_empty();
-    key_of(&mut outcomes, way.member).is_some() && taken
+    let outcomes = altered(way, round, 1, &change);
+    let issuers = outcomes.iter().filter(|(address, _)| **address != Some(party(way.member)));
+    issuers.map(|(_, outcome)| outcome).all(|outcome| outcome.done.is_some() && outcome.aborts.is_empty())
 }
 
 /// Changes a byte for every three: place and difference.
