@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
 
 mod common;
+#[path = "../../protocols/tests/common/corpus.rs"]
+mod corpus;
+#[path = "common/group_calls.rs"]
+mod group_calls;
 #[path = "common/groups.rs"]
 mod groups;
 
@@ -492,4 +496,18 @@ fn hostile_bytes_end_in_a_code_or_a_refusal() {
     for junk in [&[][..], &[0xff; 40], &[0x0a, 0], b"nothing"] {
         assert!(raw(None, &[], junk).is_err() || junk == [0x0a, 0]);
     }
+}
+
+#[test]
+fn what_the_fuzzer_kept() {
+    if std::env::var("SEEDS").is_ok_and(|value| value == "write") {
+        corpus::add("group_call", group_calls::seeds());
+    }
+    let calls = group_calls::Calls::new();
+    let kept = corpus::kept("group_call");
+    for which in 0..group_calls::CALLS {
+        let well = |input: &Vec<u8>| usize::from(input[0]) == which && calls.hostile(input);
+        assert!(kept.iter().any(well), "no kept input does call {which}");
+    }
+    corpus::replay("group_call", |input| calls.hostile(input));
 }

@@ -49,13 +49,18 @@ fn approval(world: &World, number: u8) -> Approval {
     member.approve(&world.group, &request(number), &mut rng(7)).unwrap()
 }
 
-/// The exponent that two proofs with one nonce give away, as a point. Challenge and response are at `place`.
+/// The exponent that two proofs with one nonce give away, as a point. The challenge is at `place`, and the response
+/// follows it.
 fn extracted(first: &[u8], second: &[u8], place: usize) -> G1 {
+    extracted_from(first, second, (place, place + 32))
+}
+
+fn extracted_from(first: &[u8], second: &[u8], (challenge, response): (usize, usize)) -> G1 {
     let scalar = |bytes: &[u8], place: usize| {
         Scalar::from_bytes(&bytes[place..place + 32].try_into().unwrap()).unwrap()
     };
-    let challenges = scalar(first, place).sub(&scalar(second, place));
-    let responses = scalar(first, place + 32).sub(&scalar(second, place + 32));
+    let challenges = scalar(first, challenge).sub(&scalar(second, challenge));
+    let responses = scalar(first, response).sub(&scalar(second, response));
     G1::mul_generator(&Secret::new(responses.mul(&challenges.inverse())))
 }
 
@@ -70,6 +75,26 @@ fn repeated_generator_does_not_show_an_applicants_half() {
     let (first, second) = (apply(TICKET), apply([2; 32]));
     assert_ne!(first[..48], second[..48]);
     assert_ne!(extracted(&first, &second, 48).to_compressed()[..], first[..48]);
+}
+
+/// Two approvals of different requests: their elements differ, and no response gives sk_i, rho or k away.
+#[test]
+fn repeated_generator_does_not_show_a_members_secret() {
+    let world = world();
+    let (first, second) = (approval(&world, 1).encode(), approval(&world, 2).encode());
+    let element = |bytes: &[u8], number: usize| bytes[48 * number..48 * (number + 1)].to_vec();
+    for number in 0..6 {
+        assert_ne!(element(&first, number), element(&second, number), "element {number}");
+    }
+    // g1^{sk_i}, and g1^rho and g1^k, which are elements.
+    let member = admit(&world.issuing_key, &world.group, &scalar(&mut rng(2))).unwrap();
+    let mut exponents = vec![member.point().to_compressed().to_vec()];
+    exponents.extend([&first, &second].iter().flat_map(|bytes| [element(*bytes, 0), element(*bytes, 4)]));
+    let challenge = 6 * 48;
+    for number in 1..=3 {
+        let shown = extracted_from(&first, &second, (challenge, challenge + 32 * number)).to_compressed();
+        assert!(!exponents.contains(&shown.to_vec()), "response {number}");
+    }
 }
 
 #[test]
@@ -175,6 +200,18 @@ fn group_data_that_do_not_belong_together_are_refused() {
     swapped[start..start + 48 + 96].copy_from_slice(&other[start..start + 48 + 96]);
     assert_eq!(decode(&swapped), Some(GroupError::Proof));
     assert_eq!(decode(&encoded[1..]), Some(GroupError::Malformed));
+}
+
+#[test]
+fn every_altered_byte_of_a_group_is_refused() {
+    let world = world();
+    let bytes = world.group.encode();
+    assert!(GroupPublic::decode(&bytes, &world.custody.openers).is_ok());
+    for place in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[place] ^= 1;
+        assert!(GroupPublic::decode(&changed, &world.custody.openers).is_err(), "byte {place}");
+    }
 }
 
 /// The same openers with a threshold of 1.

@@ -9,7 +9,7 @@ use engine::session::{Protocol, Session};
 use engine::{AbortCause, PartyId, Secret, SetupError, Threshold};
 use group_signatures::forge::{attempt, ordered};
 use group_signatures::{AttestedKey, GroupError, GroupPublic};
-use primitives::bls12_381::{G1, G2, Scalar, pairings_are_equal};
+use primitives::bls12_381::{G1, G2, Scalar, UncheckedG2, pairings_are_equal};
 use protocols::OpenShareError;
 use protocols::dealing::{Public, Reshare, ReshareTerms};
 use rand_core::Rng;
@@ -238,6 +238,16 @@ fn a_key_is_published_for_its_own_group() {
     assert_eq!(start(opener("approvers", 1), &named, &[1]), Some(SetupError::PayloadLength));
 }
 
+/// A point of the curve over Fp2, and in the subgroup by no chance.
+fn outside_in_g2() -> Vec<u8> {
+    let on_curve = |x: u8| {
+        let mut bytes = [0u8; 96];
+        (bytes[0], bytes[95]) = (0x80, x);
+        UncheckedG2::from_compressed(&bytes).map(|_| bytes.to_vec())
+    };
+    (1..).find_map(on_curve).unwrap()
+}
+
 /// One deviation of issuer 11 in a publication, and the verdict of issuer 12.
 #[test]
 fn every_altered_field_of_a_publication_is_refused() {
@@ -254,6 +264,7 @@ fn every_altered_field_of_a_publication_is_refused() {
         ("nonce point, small order", 2, 64, small_order(), AbortCause::InvalidPoint, CULPRIT),
         ("part", 2, 112, generator_in_g2.to_vec(), AbortCause::WrongShare, CULPRIT),
         ("part, no point", 2, 112, vec![0xff; 96], AbortCause::InvalidPoint, CULPRIT),
+        ("part, outside the subgroup", 2, 112, outside_in_g2(), AbortCause::InvalidPoint, CULPRIT),
         ("openings", 3, 0, vec![1; 32], AbortCause::BroadcastMismatch, &[]),
         ("response", 3, 32, vec![1; 32], AbortCause::WrongPartialSignature, CULPRIT),
         ("response, no scalar", 3, 32, vec![0xff; 32], AbortCause::InvalidScalar, CULPRIT),
@@ -308,6 +319,7 @@ fn public_data_that_do_not_fit_are_refused() {
     };
     assert!(!changed(0, &[]));
     assert!(changed(public_key, &generator), "another key");
+    assert!(changed(public_key, &small_order()) && changed(shares + 2, &small_order()));
     for share in 0..3 {
         assert!(changed(shares + 50 * share + 2, &generator), "share {share} of another polynomial");
     }

@@ -9,7 +9,9 @@
 )]
 
 mod attestation;
-mod drops;
+#[path = "../../../protocols/tests/common/corpus.rs"]
+mod corpus;
+mod hostile;
 mod images;
 mod installation;
 mod joins;
@@ -17,3 +19,4 @@ mod keys;
 mod malicious;
 mod openers;
 mod registration;
+mod schedules;

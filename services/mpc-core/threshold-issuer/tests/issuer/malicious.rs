@@ -32,10 +32,10 @@ fn secret(seed: u64) -> Secret<Scalar> {
 
 /// The sender of the altered message, and its recipient.
 #[derive(Clone, Copy, Debug)]
-struct Way {
-    member: u32,
-    from: u32,
-    to: u32,
+pub struct Way {
+    pub member: u32,
+    pub from: u32,
+    pub to: u32,
     /// Whether the sender is the initiator of the pair.
     asks: bool,
 }
@@ -45,7 +45,7 @@ const fn way(member: u32, from: u32, to: u32, asks: bool) -> Way {
 }
 
 /// Issuers 11 and 12; each party asks the one that follows it, and the last one the first.
-const WAYS: [Way; 6] = [
+pub const WAYS: [Way; 6] = [
     way(ABOVE, 11, 12, true),
     way(ABOVE, 12, 11, false),
     way(ABOVE, 11, ABOVE, false),
@@ -55,7 +55,7 @@ const WAYS: [Way; 6] = [
 ];
 
 /// A join in which `change` is made to the message of one round on one way. The liar does not say what it finds itself.
-fn altered(way: Way, round: u8, session: u64, change: &dyn Fn(&mut Vec<u8>)) -> Outcomes {
+pub fn altered(way: Way, round: u8, session: u64, change: &dyn Fn(&mut Vec<u8>)) -> Outcomes {
     let liar = party(way.from);
     let tamper = move |mut packet: Packet| {
         let mut forged = Forged::open(&packet.bytes).unwrap();
@@ -271,6 +271,7 @@ fn wrong_masks_and_answers_give_no_key() {
         };
         convicts(3100, put(1, vec![0xff; POINT]), AbortCause::InvalidPoint, "no point");
         convicts(3101, put(1, identity()), AbortCause::InvalidPoint, "identity");
+        convicts(3105, put(1, small_order()), AbortCause::InvalidPoint, "small order");
         convicts(3102, put(1 + POINT, vec![0xff; SCALAR]), AbortCause::InvalidScalar, "no scalar");
         convicts(3103, put(0, vec![2]), AbortCause::MalformedBody, "neither");
         let nothing: Change = Box::new(|body| *body = vec![0]);

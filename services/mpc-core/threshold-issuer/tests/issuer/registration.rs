@@ -18,7 +18,7 @@ use crate::malicious::small_order;
 
 /// Reservations in memory.
 #[derive(Clone, Default)]
-struct Shelf(Vec<Reservation>);
+pub struct Shelf(Vec<Reservation>);
 
 impl Reservations for Shelf {
     fn reservation(&self, ticket: &[u8; TICKET_BYTES]) -> Option<Reservation> {
@@ -32,14 +32,14 @@ impl Reservations for Shelf {
 
 /// The store of one issuer.
 #[derive(Clone, Default)]
-struct Store {
-    reservations: Shelf,
-    records: Records,
+pub struct Store {
+    pub reservations: Shelf,
+    pub records: Records,
 }
 
 impl Store {
     /// Binds the ticket, stores that, and answers.
-    fn ask(
+    pub fn ask(
         &mut self,
         issuer: u32,
         invitation: &Invitation,
@@ -59,7 +59,7 @@ impl Store {
         Ok((party(issuer), PartShare::decode(&answer.encode()).unwrap()))
     }
 
-    fn register(
+    pub fn register(
         &mut self,
         ticket: &[u8; TICKET_BYTES],
         shares: &[(PartyId, PartShare)],
@@ -217,6 +217,7 @@ fn wrong_shares_are_refused_with_their_issuer() {
     let mut outside = ask(12).1.encode();
     outside[..48].copy_from_slice(&small_order());
     assert!(PartShare::decode(&outside).is_none());
+    assert!(Part::decode(&small_order().try_into().unwrap()).is_none());
     // Another element with its own proof: of a share that is not the issuer's.
     let stores = (&Records::default() as _, &Shelf::default() as _);
     let reservation = Reservation::make(group, &person.invitation, stores, &person.application).unwrap();
