@@ -416,6 +416,11 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
   assert.equal(rule({}).lapse, undefined);
   assert.equal(rule({ lapse: "never" }).lapse, "never");
   assert.throws(() => rule({ lapse: "sometimes" }), /lapse/);
+  assert.equal(rule({}).approvals, undefined);
+  assert.deepEqual(rule({ approvals: { group: "approvers", needed: 2 } }).approvals, { group: "approvers", needed: 2 });
+  for (const approvals of [{ group: "approvers" }, { group: "groups/approvers", needed: 2 }, { group: "a", needed: 33 }]) {
+    assert.throws(() => rule({ approvals }), /approvals/);
+  }
   const floor = rule({ minThreshold: 2, minParties: 3, allowedParties: ["party-1", "party-2", "party-3"] });
   assert.deepEqual(
     [floor["min-threshold"], floor["min-parties"], floor["allowed-parties"]],

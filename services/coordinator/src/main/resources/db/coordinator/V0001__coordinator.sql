@@ -119,6 +119,9 @@ create table signings (
   payload_digest  bytea       check (octet_length(payload_digest) = 32),
   -- The serialised DecodedPayload.
   decoded         bytea       not null,
+  -- Approvals of the intent as they were received, of 416 bytes each.
+  approvals       bytea       not null default '' check (octet_length(approvals) % 416 = 0
+                                                         and octet_length(approvals) <= 32 * 416),
   -- Signing.State: PENDING, SIGNED, UNKNOWN, NOT_SIGNED
   state           smallint    not null check (state between 1 and 4),
   -- Sessions tried.

@@ -55,9 +55,13 @@ class GroupJoinTest {
   }
 
   private static String[] at(Running shared, String... args) {
+    return as(Cluster.WALLET, shared, args);
+  }
+
+  private static String[] as(String requester, Running shared, String... args) {
     List<String> all = new ArrayList<>(List.of(args));
     all.add("--profile");
-    all.add(shared.cluster().writeProfile(Cluster.WALLET).toString());
+    all.add(shared.cluster().writeProfile(requester).toString());
     return all.toArray(String[]::new);
   }
 
@@ -91,15 +95,14 @@ class GroupJoinTest {
     return at(shared, member(name, "group", "join", ticket.toString()));
   }
 
-  @Test
-  void members_join_once_with_their_own_tickets(Running shared) throws Exception {
+  private static void create(Running shared, String group) {
     String parties = String.join(",", shared.cluster().partyNames());
     succeeds(
         at(
             shared,
             "group",
             "create",
-            "joined",
+            group,
             "--issuers",
             parties,
             "--issuer-threshold",
@@ -111,6 +114,11 @@ class GroupJoinTest {
             "--yes",
             "--purpose",
             "a test"));
+  }
+
+  @Test
+  void members_join_once_with_their_own_tickets(Running shared) throws Exception {
+    create(shared, "joined");
     Path ticket = ticket(shared, "joined", "one");
     Ended joined = succeeds(join(shared, "one", ticket));
     assertThat(joined.value("member of")).isEqualTo("groups/joined");
@@ -181,10 +189,12 @@ class GroupJoinTest {
         .isEqualTo("1");
     // The auditor names the member of each, and nobody by an approval of another request.
     String identity = succeeds(member("two", "group", "identity")).out().strip();
-    assertThat(succeeds(opening(shared, intent, two)).value("identity")).isEqualTo(identity);
-    assertThat(succeeds(opening(shared, intent, rejection, "--rejection")).value("identity"))
+    assertThat(succeeds(opening(shared, "joined", intent, two)).value("identity"))
         .isEqualTo(identity);
-    Ended unopened = coterie(opening(shared, intent(shared, "a third"), one));
+    assertThat(
+            succeeds(opening(shared, "joined", intent, rejection, "--rejection")).value("identity"))
+        .isEqualTo(identity);
+    Ended unopened = coterie(opening(shared, "joined", intent(shared, "a third"), one));
     assertThat(unopened.exitCode()).isEqualTo(3);
     assertThat(unopened.err()).contains("APPROVAL_INVALID");
     // A folder that has not joined has nothing to approve with.
@@ -192,6 +202,63 @@ class GroupJoinTest {
     Ended none = coterie(approving(shared, "none", intent, folder.resolve("no-approval")));
     assertThat(none.exitCode()).isEqualTo(5);
     assertThat(none.err()).contains("join first");
+  }
+
+  @Test
+  void two_of_three_members_release_a_signature_and_the_auditor_names_one(Running shared) {
+    create(shared, Cluster.APPROVERS);
+    for (String name : List.of("ann", "ben", "cleo")) {
+      succeeds(join(shared, name, ticket(shared, Cluster.APPROVERS, name)));
+    }
+    Path intent = folder.resolve("withdrawal.intent");
+    String digest = succeeds(at(shared, "group", "show", Cluster.APPROVERS)).value("digest");
+    succeeds(
+        as(
+            Cluster.TREASURY,
+            shared,
+            "intent",
+            "sign",
+            SharedCluster.KEY,
+            "-m",
+            "a withdrawal",
+            "--fingerprint",
+            succeeds(at(shared, "keys", "get", SharedCluster.KEY)).value("fingerprint"),
+            "--approvers",
+            Cluster.APPROVERS,
+            "--approvers-epoch",
+            "1",
+            "--approvers-digest",
+            digest,
+            "--yes",
+            "--out",
+            intent.toString()));
+    String ann = approval(shared, "ann", intent);
+    String cleo = approval(shared, "cleo", intent);
+
+    Ended one = coterie(signing(shared, intent, ann));
+    assertThat(one.exitCode()).as(one.out()).isEqualTo(4);
+    assertThat(one.err())
+        .contains("APPROVALS_MISSING", "there are 1 approvals; needed are 2 of groups/treasurers");
+    Ended twice = coterie(signing(shared, intent, ann, approval(shared, "ann", intent)));
+    assertThat(twice.exitCode()).as(twice.out()).isEqualTo(4);
+    assertThat(twice.err()).contains("approval 2 of 2 does not count: counted twice");
+    Ended two = succeeds(signing(shared, intent, ann, cleo));
+    assertThat(two.value("state")).isEqualTo("SIGNED");
+    assertThat(succeeds(signing(shared, intent, cleo, approval(shared, "ben", intent))).out())
+        .as("other approvals, and the same signature")
+        .isEqualTo(two.out());
+
+    String identity = succeeds(member("cleo", "group", "identity")).out().strip();
+    assertThat(succeeds(opening(shared, Cluster.APPROVERS, intent, cleo)).value("identity"))
+        .isEqualTo(identity);
+  }
+
+  private static String[] signing(Running shared, Path intent, String... approvals) {
+    List<String> all = new ArrayList<>(List.of("sign", "--intent", intent.toString(), "--yes"));
+    for (String approval : approvals) {
+      all.addAll(List.of("--approval", approval));
+    }
+    return as(Cluster.TREASURY, shared, all.toArray(String[]::new));
   }
 
   private Path intent(Running shared, String message) {
@@ -235,9 +302,10 @@ class GroupJoinTest {
     return at(shared, all.toArray(String[]::new));
   }
 
-  private static String[] opening(Running shared, Path intent, String approval, String... more) {
+  private static String[] opening(
+      Running shared, String group, Path intent, String approval, String... more) {
     List<String> all =
-        new ArrayList<>(List.of("group", "open", "joined", intent.toString(), approval, "--yes"));
+        new ArrayList<>(List.of("group", "open", group, intent.toString(), approval, "--yes"));
     all.addAll(List.of(more));
     return at(shared, all.toArray(String[]::new));
   }

@@ -7,10 +7,13 @@ import static io.coterie.coordinator.StoreContractTest.signed;
 import static io.coterie.coordinator.StoreContractTest.signing;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.MemoryStores.Replica;
 import io.coterie.coordinator.StoreContractTest.Database;
 import io.coterie.coordinator.custody.signing.SigningRecord;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.SignedReceipt;
+import java.util.Collections;
 import java.util.List;
 import java.util.stream.IntStream;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,6 +46,40 @@ class SettledSigningsTest {
     here.signings().finish(other.unknown(WHY, 9, NOW));
     SigningRecord after = other.notSigned(receipts(2), NOW.plusSeconds(2));
     assertThat(here.signings().settle(after)).contains(after);
+  }
+
+  @ParameterizedTest
+  @MethodSource("io.coterie.coordinator.StoreContractTest#databases")
+  void a_signing_without_an_end_that_is_known_begins_again_once_with_other_approvals(
+      Database database) {
+    Replica here = database.apply("here");
+    List<ByteString> first = approvals(1, 1);
+    List<ByteString> second = approvals(2, 32);
+    SigningRecord pending = signing().approved(first);
+    here.signings().claimOnce(pending);
+    assertThat(here.signings().find(pending.id())).contains(pending);
+    assertThat(here.signings().reopen(pending, second)).as("it has not ended").isEmpty();
+    SigningRecord ended = pending.unknown(WHY, 9, NOW);
+    here.signings().finish(ended);
+    SigningRecord again = pending.approved(second);
+    assertThat(here.signings().reopen(ended, second)).contains(again);
+    assertThat(here.signings().find(pending.id())).contains(again);
+    assertThat(here.signings().take(pending.id())).as("it is work of this replica").contains(again);
+    assertThat(here.signings().reopen(ended, first)).as("as it is not any more").isEmpty();
+    SigningRecord signed = signed(again, 1);
+    assertThat(here.signings().finish(signed)).isEqualTo(signed);
+    assertThat(here.signings().reopen(signed, first)).isEmpty();
+    assertThat(here.signings().find(pending.id())).contains(signed);
+    assertThat(here.signings().list(pending.key(), null, null, 200))
+        .filteredOn(listed -> listed.id().equals(pending.id()))
+        .singleElement()
+        .matches(listed -> listed.approvals().isEmpty(), "a page has none");
+  }
+
+  private static List<ByteString> approvals(int first, int number) {
+    byte[] bytes = new byte[IntentVerifier.APPROVAL_BYTES];
+    bytes[0] = (byte) first;
+    return Collections.nCopies(number, ByteString.copyFrom(bytes));
   }
 
   private static List<SignedReceipt> receipts(int number) {

@@ -30,6 +30,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
@@ -72,6 +73,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
 import java.util.function.BiConsumer;
@@ -125,6 +127,9 @@ public final class Installation implements AutoCloseable {
 
   /** Puts something between a party that starts and its claims. */
   public BiFunction<String, ClaimLedger, ClaimLedger> claims = (_, ledger) -> ledger;
+
+  /** The approvals that a party needs from now on, by name; it needs none if it is not here. */
+  public final Map<String, NeededApprovals> needed = new ConcurrentHashMap<>();
 
   /** Called when a party begins to judge an intent, in the order's lane. */
   public volatile BiConsumer<String, SignedIntent> judging = (_, _) -> {};
@@ -317,18 +322,17 @@ public final class Installation implements AutoCloseable {
                       List.of(PathPrefix.parse("m")),
                       List.of(new Glob("*")),
                       1024,
-                      RequesterRule.Lapse.AFTER_DEADLINE)));
+                      RequesterRule.Lapse.AFTER_DEADLINE,
+                      null)));
       ClaimLedger ledger = claims.apply(name, store.claims());
       PolicyGate gate =
-          intent -> {
-            judging.accept(name, intent);
-            return policy.admit(intent);
-          };
+          TestGroups.gate(policy, intent -> judging.accept(name, intent), () -> needed.get(name));
       driver =
           new SessionService(
               new SessionPorts(
                   net,
                   gate,
+                  TestGroups.approvals(core, store, pool),
                   new SessionPorts.Ledgers(
                       ledger, store.shares(), store.shownClaims(), store.holds()),
                   core,

@@ -7,7 +7,6 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.opening.ShareSeal;
-import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ApprovalDecision;
 import io.coterie.proto.core.v1.ApprovalRequest;
 import io.coterie.proto.core.v1.CheckRegistration;
@@ -65,16 +64,8 @@ class OpeningTest {
 
   /** A member that has joined. */
   private TestMember joined() {
-    TestMember member = new TestMember(i, making, attested);
+    TestMember member = TestMember.joined(i, making, attested);
     members.add(member);
-    List<Member> issuers = making.members.issuers();
-    member.register(issuers);
-    List<Member> two = issuers.subList(0, 2);
-    try (TestMember.Run run = member.new Run(two)) {
-      SessionId order = making.give(run.order(), two);
-      assertThat(run.carried().hasDone()).isTrue();
-      two.forEach(issuer -> making.awaitFrom(issuer, order));
-    }
     return member;
   }
 

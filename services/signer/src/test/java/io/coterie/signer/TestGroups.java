@@ -1,10 +1,16 @@
 package io.coterie.signer;
 
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.group.ApprovalCheck;
 import io.coterie.signer.group.GroupPorts;
 import io.coterie.signer.group.GroupService;
+import io.coterie.signer.order.ApprovalGate;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.PolicyGate;
+import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.GroupCore;
 import io.coterie.signer.party.ProtocolCore;
@@ -14,6 +20,9 @@ import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
 import java.security.SecureRandom;
 import java.time.Clock;
+import java.util.Optional;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -58,6 +67,37 @@ final class TestGroups implements AutoCloseable {
                 new SecureRandom()),
             pool);
     network.deliverTo(service);
+  }
+
+  /**
+   * A policy that asks for approvals as well.
+   *
+   * @param judging is told of each intent first
+   * @param needed of any requester; null if none are
+   */
+  static PolicyGate gate(
+      PolicyGate policy,
+      Consumer<SignedIntent> judging,
+      Supplier<@Nullable NeededApprovals> needed) {
+    return new PolicyGate() {
+      @Override
+      public VerifiedIntent admit(SignedIntent intent) throws RefusedException {
+        judging.accept(intent);
+        return policy.admit(intent);
+      }
+
+      @Override
+      public Optional<NeededApprovals> approvals(String requester) {
+        return Optional.ofNullable(needed.get());
+      }
+    };
+  }
+
+  /** The judge of approvals of a signer; with a fake core there is nothing to judge. */
+  static ApprovalGate approvals(ProtocolCore core, PartyStore store, WorkPool pool) {
+    return core instanceof GroupCore calls
+        ? new ApprovalCheck(store.groups(), calls, pool::nanos)
+        : ApprovalGate.WITHOUT_GROUPS;
   }
 
   @Override

@@ -9,6 +9,7 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.attestation.GroupMembers;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.AcceptAnswers;
 import io.coterie.proto.core.v1.Apply;
 import io.coterie.proto.core.v1.ApprovalRequest;
@@ -82,6 +83,20 @@ final class TestMember implements AutoCloseable {
     this.vault = NativeMpcCore.load().openVault(dataKey);
     this.identity = vault.createIdentity("member");
     this.ticket = ticket(intent());
+  }
+
+  /** One that has joined. */
+  static TestMember joined(Installation i, GroupMaking making, ByteString attested) {
+    TestMember member = new TestMember(i, making, attested);
+    List<Member> issuers = making.members.issuers();
+    member.register(issuers);
+    List<Member> two = issuers.subList(0, 2);
+    try (Run run = member.new Run(two)) {
+      SessionId order = making.give(run.order(), two);
+      assertThat(run.carried().hasDone()).isTrue();
+      two.forEach(issuer -> making.awaitFrom(issuer, order));
+    }
+    return member;
   }
 
   TicketIntent.Builder intent() {

@@ -197,7 +197,7 @@ final class CoordinatorProcess {
 
   /** Does the work of the call {@code Sign}. */
   SigningRecord sign(SignedIntent intent, Duration patience) throws InterruptedException {
-    return signings.sign((VerifiedIntent.Signing) verified(intent), caller(patience));
+    return signings.sign((VerifiedIntent.Signing) verified(intent), List.of(), caller(patience));
   }
 
   /** Does the work of the call {@code CancelSigning}. */

@@ -245,7 +245,7 @@ final class SimulatedCoordinator {
     KeyPublic current = known(request.key());
     return give(
         replica,
-        new SessionPlan.Work.Sign(request.toSign(current), current, presignature),
+        new SessionPlan.Work.Sign(request.toSign(current), current, presignature, List.of()),
         request.key(),
         epoch,
         current.getThreshold(),

@@ -84,7 +84,8 @@ final class SimulatedParty {
           List.of(PathPrefix.parse("m")),
           List.of(new Glob("*")),
           1024,
-          RequesterRule.Lapse.AFTER_DEADLINE);
+          RequesterRule.Lapse.AFTER_DEADLINE,
+          null);
 
   /** The policy of every party. */
   static PolicyGate policy() {

@@ -37,6 +37,12 @@ public final class Cluster implements AutoCloseable {
   /** The requester whom every service allows every key. */
   public static final String WALLET = "wallet";
 
+  /** The requester for whom no signer signs unless two of {@link #APPROVERS} approve it. */
+  public static final String TREASURY = "treasury";
+
+  /** The group of approvers that signers ask for; it is there once the wallet has it made. */
+  public static final String APPROVERS = "treasurers";
+
   /** The requester whom every service allows only keys named {@code audit-*}, and no digests. */
   public static final String AUDITOR = "auditor";
 
@@ -103,7 +109,11 @@ public final class Cluster implements AutoCloseable {
             plan.sites,
             names);
     members = new Members(ca, settings, messagingUri());
-    requesters = List.of(requester(WALLET, "*", true), requester(AUDITOR, "keys/audit-*", false));
+    requesters =
+        List.of(
+            requester(WALLET, "*", true, false),
+            requester(AUDITOR, "keys/audit-*", false, false),
+            requester(TREASURY, "keys/*", false, true));
     for (Settings.Requester requester : requesters) {
       backends.put(requester.name(), newBackend(requester.name(), 0));
     }
@@ -394,10 +404,16 @@ public final class Cluster implements AutoCloseable {
     return folder.resolve("trust.json");
   }
 
-  private Settings.Requester requester(String name, String keys, boolean digests) {
+  private Settings.Requester requester(
+      String name, String keys, boolean digests, boolean approved) {
     RequesterKeyFile.create(RequesterKeyFile.Algorithm.ED25519, keyFile(name));
     return new Settings.Requester(
-        name, RequesterKeyFile.publicFile(keyFile(name)), keys, digests, plan.fewestParties);
+        name,
+        RequesterKeyFile.publicFile(keyFile(name)),
+        keys,
+        digests,
+        plan.fewestParties,
+        approved);
   }
 
   private Path keyFile(String requester) {

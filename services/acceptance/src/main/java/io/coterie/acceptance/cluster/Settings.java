@@ -55,8 +55,11 @@ public final class Settings {
    * @param keys pattern of the keys that it may create, read and use everywhere
    * @param digests whether signers sign digests for it, which they cannot look behind
    * @param fewest parties that may hold shares of a key that it makes, and that may be able to sign
+   * @param approved whether two members of {@link Cluster#APPROVERS} have to approve what it has
+   *     signed; then it has no other right
    */
-  record Requester(String name, Path publicKey, String keys, boolean digests, int fewest) {}
+  record Requester(
+      String name, Path publicKey, String keys, boolean digests, int fewest, boolean approved) {}
 
   /**
    * Makes all secrets.
@@ -268,11 +271,15 @@ public final class Settings {
       text.append("      - name: %s\n".formatted(requester.name()));
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
-      for (String right : List.of("create", "refresh", "reshare")) {
-        text.append("        may-%s-keys: true\n".formatted(right));
+      if (requester.approved()) {
+        text.append("        approvals: {group: %s, needed: 2}\n".formatted(Cluster.APPROVERS));
+      } else {
+        for (String right : List.of("create", "refresh", "reshare")) {
+          text.append("        may-%s-keys: true\n".formatted(right));
+        }
+        text.append("        may-create-groups: true\n");
+        text.append("        may-open-approvals: true\n");
       }
-      text.append("        may-create-groups: true\n");
-      text.append("        may-open-approvals: true\n");
       text.append("        min-threshold: %d\n".formatted(requester.fewest()));
       text.append("        min-parties: %d\n".formatted(requester.fewest()));
       text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");

@@ -144,6 +144,7 @@ public final class Demo {
               && transfers.ecdsa()
               && transfers.solana()
               && transfers.taproot()
+              && new Approvers(page, cluster).release(KEY)
               && (!edge || throughTheEdge(cluster));
       if (good && keep) {
         stay(cluster);

@@ -14,6 +14,7 @@ import io.coterie.proto.core.v1.Approve;
 import io.coterie.proto.core.v1.CountApprovals;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.trust.Trust;
 import java.util.List;
@@ -36,9 +37,11 @@ final class Approvals {
   /**
    * [S] the approval of a member. Nothing is sent: the installation need not know that it was made.
    *
-   * @throws CliException if the folder has no key, or its group is not believed any more
+   * @throws CliException if the folder has no key, its group is not believed any more, or the
+   *     intent asks another one
    */
-  static ByteString approve(MemberFolder folder, Trust trust, ApprovalRequest request) {
+  static ByteString approve(
+      MemberFolder folder, Trust trust, VerifiedIntent.Signing intent, boolean rejected) {
     if (!folder.has(Fact.MEMBERSHIP_SEALED)) {
       throw CliException.local("the member folder has no key yet: join first");
     }
@@ -50,10 +53,11 @@ final class Approvals {
     }
     AttestedGroups.Believed group =
         new AttestedGroups(trust).require(answer.getGroup(), answer.getEpoch(), answer);
+    requireAsked(intent, group);
     Approve.Builder approve =
         Approve.newBuilder()
             .setGroup(group(group, answer))
-            .setRequest(request)
+            .setRequest(request(intent, rejected))
             .setSealedMember(folder.get(Fact.MEMBERSHIP_SEALED));
     try {
       GroupReply reply =
@@ -98,6 +102,28 @@ final class Approvals {
               + refused.getDetail());
     }
     return reply.getApprovalsCounted().getTagsCount();
+  }
+
+  /**
+   * No signer counts an approval by a member of another group than the one that the intent names.
+   *
+   * @throws CliException if the intent names another one; it may name none
+   */
+  static void requireAsked(VerifiedIntent.Signing intent, AttestedGroups.Believed group) {
+    Approvers asked = intent.intent().getApprovers();
+    boolean same =
+        asked.getGroup().equals(group.trusted().group())
+            && asked.getEpoch() == group.trusted().epoch()
+            && asked.getDigest().equals(group.digest());
+    if (intent.intent().hasApprovers() && !same) {
+      throw CliException.local(
+          "the intent is to be approved by members of %s, epoch %d, and this is %s, epoch %d"
+              .formatted(
+                  asked.getGroup(),
+                  asked.getEpoch(),
+                  group.trusted().group(),
+                  group.trusted().epoch()));
+    }
   }
 
   /** A group as the core takes it. */

@@ -5,6 +5,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import com.google.protobuf.ByteString;
 import io.coterie.cli.group.MemberFolder.Fact;
 import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.ApprovalFile;
 import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.profile.Profile;
@@ -339,8 +340,7 @@ public final class GroupCommand {
     try (MemberFolder folder = member.open()) {
       Printing.err(spec).println(reject ? "to be rejected:" : "to be approved:");
       approval.require(spec, signing, ByteString.EMPTY);
-      ByteString made =
-          Approvals.approve(folder, profile.trust(), Approvals.request(signing, reject));
+      ByteString made = Approvals.approve(folder, profile.trust(), signing, reject);
       Files.write(out, made.toByteArray());
     } catch (IOException e) {
       throw CliException.local("cannot write " + out);
@@ -369,7 +369,7 @@ public final class GroupCommand {
           int epoch) {
     VerifiedIntent.Signing signing =
         IntentFile.verified(profile.trust(), intent, IntentFile.read(intent));
-    List<ByteString> read = approvals.stream().map(MemberOptions::approval).toList();
+    List<ByteString> read = approvals.stream().map(ApprovalFile::read).toList();
     String name = Spelling.groupName(group);
     try (Profile.Connection connection = profile.connect()) {
       Group answer =
@@ -377,6 +377,7 @@ public final class GroupCommand {
               .getGroup(GetGroupRequest.newBuilder().setName(name + "/epochs/" + epoch).build());
       AttestedGroups.Believed believed =
           new AttestedGroups(profile.trust()).require(name, epoch, answer);
+      Approvals.requireAsked(signing, believed);
       int counted =
           Approvals.count(
               NativeMpcCore.load(),
@@ -410,7 +411,7 @@ public final class GroupCommand {
           int epoch) {
     VerifiedIntent.Signing signing =
         IntentFile.verified(profile.trust(), intent, IntentFile.read(intent));
-    ByteString made = MemberOptions.approval(approval);
+    ByteString made = ApprovalFile.read(approval);
     ShareSeal.Recipient recipient = new ShareSeal.Recipient(new SecureRandom());
     OpeningIntent opening =
         OpeningIntent.newBuilder()

@@ -1,22 +1,16 @@
 package io.coterie.cli.group;
 
-import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.terminal.CliException;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.TicketIntent;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import picocli.CommandLine.Option;
 
 /** The folder of a member, and the passphrase that opens it. */
 final class MemberOptions {
-  /** One has 416 bytes. */
-  private static final int MAX_APPROVAL_BYTES = 1024;
 
   @Option(
       names = "--member",
@@ -33,15 +27,6 @@ final class MemberOptions {
       description = "The passphrase of the folder, 12 to 1024 bytes.")
   @SuppressWarnings("NullAway.Init")
   Path passphrase;
-
-  /** An approval, as its member has written it. */
-  static ByteString approval(Path file) {
-    try (InputStream in = Files.newInputStream(file)) {
-      return ByteString.copyFrom(in.readNBytes(MAX_APPROVAL_BYTES + 1));
-    } catch (IOException e) {
-      throw CliException.local("approval " + file + " cannot be read");
-    }
-  }
 
   MemberFolder open() {
     return MemberFolder.open(folder, passphrase, NativeMpcCore.load());

@@ -57,6 +57,7 @@ public final class IntentCommand {
   int sign(
       @Mixin Profile profile,
       @Mixin IntentOptions common,
+      @Mixin ApproversOptions approvers,
       @Mixin Approval approval,
       @Mixin PayloadOptions payload,
       @Parameters(paramLabel = "KEY", description = "Name of the key.") String key,
@@ -74,12 +75,13 @@ public final class IntentCommand {
                       + " default ${DEFAULT-VALUE}: none.")
           int reshareEpoch,
       @Option(names = "--out", required = true, paramLabel = "FILE") Path out) {
-    SigningIntent intent =
+    SigningIntent.Builder wish =
         common.signing(key, payload, Printing.line(spec)).toBuilder()
             .setInstallation(profile.trust().roster().installation())
             .setKeyFingerprint(Spelling.parseFingerprint(fingerprint))
-            .setReshareEpoch(reshareEpoch)
-            .build();
+            .setReshareEpoch(reshareEpoch);
+    approvers.into(wish);
+    SigningIntent intent = wish.build();
     if (Timestamps.toMillis(intent.getNotAfter()) <= System.currentTimeMillis()) {
       throw CliException.local(
           "--expires-in counts from the time of --request-id: this intent would be of no use since "

@@ -12,6 +12,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.KeyFingerprint;
+import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
@@ -70,6 +71,14 @@ final class IntentPrinting {
     Output.row(out, "", "request id: " + escaped(intent.getRequestId()));
     Output.row(out, "", "reshare epoch: " + Integer.toUnsignedString(intent.getReshareEpoch()));
     Output.row(out, "", "digest of the intent: " + hex(digest));
+    if (intent.hasApprovers()) {
+      Approvers approvers = intent.getApprovers();
+      Output.row(
+          out,
+          "approvers",
+          approvers.getGroup() + ", epoch " + Integer.toUnsignedString(approvers.getEpoch()));
+      Output.row(out, "", "digest of the group: " + hex(approvers.getDigest()));
+    }
     Output.row(out, "payload", decoded.kind().label());
     for (DecodedPayload.Field field : decoded.fields()) {
       Output.row(out, "", field.name() + ": " + field.value());

@@ -5,6 +5,7 @@ import static java.util.concurrent.TimeUnit.SECONDS;
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.intent.Approval;
+import io.coterie.cli.intent.ApprovalFile;
 import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.intent.IntentOptions;
 import io.coterie.cli.key.AttestedKeys;
@@ -19,6 +20,7 @@ import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.platform.attestation.AttestedKey;
 import io.coterie.platform.intent.IntentSigner;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.SignRequest;
@@ -75,6 +77,15 @@ public final class SignCommand implements Callable<Integer> {
   @Nullable Path intent;
 
   @Option(
+      names = "--approval",
+      paramLabel = "FILE",
+      description =
+          "Approval of the intent by one of its approvers, as 'coterie group approve' writes it;"
+              + " once for each. A request that ended for want of approvals may come again with"
+              + " others.")
+  List<Path> approvals = List.of();
+
+  @Option(
       names = "--reshare-epoch",
       paramLabel = "EPOCH",
       description =
@@ -97,6 +108,7 @@ public final class SignCommand implements Callable<Integer> {
     VerifiedIntent.Signing ready = fromFile ? ready(Objects.requireNonNull(intent)) : null;
     // Nothing is shown or sent that a misspelt option would stop later.
     Optional<ByteString> meant = Optional.ofNullable(fingerprint).map(Spelling::parseFingerprint);
+    List<ByteString> approved = ready == null ? List.of() : approvals(ready);
     SigningIntent asked =
         ready != null
             ? ready.intent()
@@ -137,7 +149,11 @@ public final class SignCommand implements Callable<Integer> {
                 receipts,
                 SigningServiceGrpc.newBlockingStub(connection.channel())
                     .withDeadlineAfter(profile.timeout().toSeconds(), SECONDS)
-                    .sign(SignRequest.newBuilder().setSignedIntent(signed).build()));
+                    .sign(
+                        SignRequest.newBuilder()
+                            .setSignedIntent(signed)
+                            .addAllApprovals(approved)
+                            .build()));
       } catch (StatusRuntimeException e) {
         throw unknown(e, receipts.refusals(e, signed, expected.request(signed)));
       } catch (CliException e) {
@@ -193,6 +209,10 @@ public final class SignCommand implements Callable<Integer> {
     if (intent != null && !given) {
       return true;
     }
+    if (!approvals.isEmpty()) {
+      throw new ParameterException(
+          Printing.line(spec), "Give --approval beside the --intent FILE that was approved");
+    }
     if (intent != null || key == null || !payload.given()) {
       throw new ParameterException(
           Printing.line(spec), "Give a KEY and what to sign, or --intent FILE alone");
@@ -220,6 +240,18 @@ public final class SignCommand implements Callable<Integer> {
             + " The coordinator's word, which proves nothing: "
             + CliException.said(error),
         refusals);
+  }
+
+  /** Whether they hold, and are enough, the signers say. */
+  private List<ByteString> approvals(VerifiedIntent.Signing signed) {
+    List<ByteString> read = approvals.stream().map(ApprovalFile::read).toList();
+    if (!IntentVerifier.areApprovals(read)) {
+      throw CliException.local("a request has at most 32 approvals");
+    }
+    if (!read.isEmpty() && !signed.intent().hasApprovers()) {
+      throw CliException.local("the intent names no approvers: 'coterie intent sign --approvers'");
+    }
+    return read;
   }
 
   /** Nobody is shown an intent as one of a requester that has not signed it. */

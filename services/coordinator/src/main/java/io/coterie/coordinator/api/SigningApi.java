@@ -1,5 +1,6 @@
 package io.coterie.coordinator.api;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.api.Resources.SigningName;
 import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.coordinator.custody.signing.CancelledSigning;
@@ -10,6 +11,7 @@ import io.coterie.coordinator.custody.signing.Signings;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelSigningRequest;
 import io.coterie.proto.custody.v1.GetSigningRequest;
@@ -51,10 +53,29 @@ public final class SigningApi implements SigningServiceGrpc.AsyncService, Bindab
     Call call = Call.current();
     VerifiedIntent.Signing intent =
         call.accept(intents, request.getSignedIntent(), VerifiedIntent.Signing.class);
-    SigningRecord record = call.await(caller -> signings.sign(intent, caller));
+    List<ByteString> approvals = approvals(request, intent);
+    SigningRecord record = call.await(caller -> signings.sign(intent, approvals, caller));
     Call.requireSuccess(record.error());
     answer.onNext(Resources.signing(record));
     answer.onCompleted();
+  }
+
+  /** As few and as short as the signers take them, who alone look into them. */
+  private static List<ByteString> approvals(SignRequest request, VerifiedIntent.Signing intent) {
+    List<ByteString> approvals = request.getApprovalsList();
+    boolean wanted = approvals.isEmpty() || intent.intent().hasApprovers();
+    if (wanted && IntentVerifier.areApprovals(approvals)) {
+      return approvals;
+    }
+    throw new CustodyException(
+        ErrorReason.APPROVAL_INVALID,
+        Map.of(
+            StatusErrors.RESOURCE,
+            intent.key(),
+            StatusErrors.DETAIL,
+            wanted
+                ? "there are more than 32 approvals, or one does not have 416 bytes"
+                : "there are approvals, and the intent names no approvers"));
   }
 
   @Override

@@ -44,9 +44,18 @@ public record SessionPlan(
      *
      * @param keyPublic of the key itself, not of its child
      * @param presignature id of the presignature to use, 32 bytes; null: without
+     * @param approvals of the intent, as received from the requester
      */
-    record Sign(ToSign what, KeyPublic keyPublic, @Nullable ByteString presignature)
+    record Sign(
+        ToSign what,
+        KeyPublic keyPublic,
+        @Nullable ByteString presignature,
+        List<ByteString> approvals)
         implements Work {
+      public Sign {
+        approvals = List.copyOf(approvals);
+      }
+
       @Override
       public Operation operation() {
         return presignature == null ? Operation.SIGN : Operation.SIGN_PRESIGNED;

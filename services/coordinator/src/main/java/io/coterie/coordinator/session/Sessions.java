@@ -234,6 +234,7 @@ public final class Sessions {
     }
     switch (plan.work()) {
       case Work.Sign sign -> {
+        order.addAllApprovals(sign.approvals());
         if (sign.presignature() != null) {
           order.setPresignatureId(sign.presignature());
         }

@@ -5,6 +5,7 @@ import com.google.rpc.Status;
 import io.coterie.coordinator.custody.request.StoreUnavailableException;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.DecodedPayload;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedReceipt;
@@ -19,6 +20,7 @@ import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.UUID;
+import java.util.stream.IntStream;
 import javax.sql.DataSource;
 import org.jspecify.annotations.Nullable;
 
@@ -27,15 +29,20 @@ public final class JdbcSigningStore implements SigningStore {
   private static final String COLUMNS =
       "id, "
           + Headers.COLUMNS
-          + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded,"
+          + ", key_name, scheme, state, sessions, signing_set, payload_digest, decoded, approvals,"
           + " completed_at, signature, recovery_id, public_key, presigned, error, receipts";
 
   private static final String CLAIM =
       "insert into signings ("
           + Headers.COLUMNS
-          + ", id, key_name, scheme, state, payload_digest, decoded, worker) values ("
+          + ", id, key_name, scheme, state, payload_digest, decoded, worker, approvals) values ("
           + Headers.PARAMETERS
-          + ", ?, ?, ?, 1, ?, ?, ?) on conflict do nothing";
+          + ", ?, ?, ?, 1, ?, ?, ?, ?) on conflict do nothing";
+
+  private static final String REOPEN =
+      "update signings set state = 1, sessions = 0, error = null, completed_at = null,"
+          + " approvals = ?, worker = ?"
+          + " where id = ? and state = 3 and intent_digest = ? and approvals = ? and error = ?";
 
   /** The values of {@code bindEnd}. */
   private static final String END =
@@ -53,9 +60,13 @@ public final class JdbcSigningStore implements SigningStore {
 
   private static final String FIND = "select " + COLUMNS + " from signings where id = ?";
 
-  /** As {@link #COLUMNS}, with no bytes for the intent. */
+  /** As {@link #COLUMNS}, with no bytes for the intent and its approvals. */
   private static final String LISTED =
-      "select " + COLUMNS.replace("signed_intent", "''::bytea as signed_intent") + " from signings";
+      "select "
+          + COLUMNS
+              .replace("signed_intent", "''::bytea as signed_intent")
+              .replace("approvals", "''::bytea as approvals")
+          + " from signings";
 
   private static final String OF_KEY = LISTED + " where key_name = ?";
 
@@ -98,10 +109,40 @@ public final class JdbcSigningStore implements SigningStore {
               s.setBytes(10, Sql.bytes(pending.payloadDigest()));
               s.setBytes(11, pending.decoded().toByteArray());
               s.setString(12, self.name());
+              s.setBytes(13, joined(pending.approvals()));
             });
     return inserted == 1
         ? Optional.empty()
         : Optional.of(find(pending.id()).orElseThrow(JdbcSigningStore::gone));
+  }
+
+  @Override
+  public Optional<SigningRecord> reopen(SigningRecord ended, List<ByteString> approvals) {
+    int reopened =
+        durable.update(
+            REOPEN,
+            s -> {
+              s.setBytes(1, joined(approvals));
+              s.setString(2, self.name());
+              s.setObject(3, ended.id());
+              s.setBytes(4, ended.intentDigest().toByteArray());
+              s.setBytes(5, joined(ended.approvals()));
+              s.setBytes(6, Sql.bytes(ended.error()));
+            });
+    return reopened == 1 ? Optional.of(ended.approved(approvals)) : Optional.empty();
+  }
+
+  /** All have the same length. */
+  private static byte[] joined(List<ByteString> approvals) {
+    return ByteString.copyFrom(approvals).toByteArray();
+  }
+
+  private static List<ByteString> approvals(ResultSet row) throws SQLException {
+    ByteString joined = Sql.byteString(row, "approvals");
+    return IntStream.range(0, joined.size() / IntentVerifier.APPROVAL_BYTES)
+        .map(place -> place * IntentVerifier.APPROVAL_BYTES)
+        .mapToObj(from -> joined.substring(from, from + IntentVerifier.APPROVAL_BYTES))
+        .toList();
   }
 
   @Override
@@ -225,6 +266,7 @@ public final class JdbcSigningStore implements SigningStore {
         List.of(Sql.texts(row, "signing_set")),
         Sql.byteStringOrNull(row, "payload_digest"),
         Sql.message(row, "decoded", DecodedPayload.parser()),
+        approvals(row),
         Sql.timeOrNull(row, "completed_at"),
         readResult(row),
         Sql.messageOrNull(row, "error", Status.parser()),

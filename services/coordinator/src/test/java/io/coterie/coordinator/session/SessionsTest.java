@@ -254,7 +254,8 @@ class SessionsTest {
             new ToSign(
                 ByteString.copyFromUtf8("message"), key.keyPublic().getPublicKey(), KeyTarget.SELF),
             key.keyPublic(),
-            null),
+            null,
+            List.of()),
         p1,
         p2);
   }

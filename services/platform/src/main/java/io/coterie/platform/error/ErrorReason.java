@@ -133,6 +133,11 @@ public enum ErrorReason {
       Status.Code.INVALID_ARGUMENT,
       "the approval does not hold for the request",
       "Openers open approvals that hold, and no others: check group, epoch, request and decision."),
+  APPROVALS_MISSING(
+      Status.Code.FAILED_PRECONDITION,
+      "too few members of the group of approvers approve the request",
+      "The detail says which approval does not count, or how many it takes. Send the same intent with"
+          + " approvals that hold: while it has not expired, the request is worked on again."),
   GROUP_STEP_FAILED(
       Status.Code.ABORTED,
       "too few parties have taken a step about the group",

@@ -30,6 +30,7 @@ public enum IntentProblem {
   GROUP_NAME_MALFORMED(
       ErrorReason.INTENT_MALFORMED,
       "group is not groups/{group} with 1 to 63 of [a-z0-9-], starting with a letter"),
+  GROUP_DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "approvers.digest does not have 32 bytes"),
   IDENTITY_LENGTH(ErrorReason.INTENT_MALFORMED, "identity does not have 32 bytes"),
   REQUEST_DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "request does not have 32 bytes"),
   APPROVAL_LENGTH(ErrorReason.INTENT_MALFORMED, "approval does not have 416 bytes"),

@@ -5,6 +5,7 @@ import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.protobuf.Message;
 import com.google.protobuf.Parser;
 import com.google.protobuf.Timestamp;
+import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
@@ -65,6 +66,9 @@ public final class IntentVerifier {
   /** Bytes of an approval. */
   public static final int APPROVAL_BYTES = 416;
 
+  /** Approvals of one request. */
+  public static final int MAX_APPROVALS = 32;
+
   /** 9999-12-31T23:59:59Z, the last second of a protobuf timestamp. */
   private static final long MAX_SECONDS = 253_402_300_799L;
 
@@ -94,6 +98,12 @@ public final class IntentVerifier {
   /** Whether a string is the resource name of a group, {@code groups/{group}}. */
   public static boolean isGroupName(String name) {
     return GROUP_NAME.matcher(name).matches();
+  }
+
+  /** Whether a list is short enough, and each of its elements as long as an approval. */
+  public static boolean areApprovals(List<ByteString> list) {
+    return list.size() <= MAX_APPROVALS
+        && list.stream().allMatch(approval -> approval.size() == APPROVAL_BYTES);
   }
 
   /**
@@ -214,7 +224,17 @@ public final class IntentVerifier {
     require(content.size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
     require(
         kind != PayloadKind.DIGEST || content.size() == DIGEST_BYTES, IntentProblem.DIGEST_LENGTH);
+    if (intent.hasApprovers()) {
+      check(intent.getApprovers());
+    }
     return intent;
+  }
+
+  private static void check(Approvers approvers) throws IntentException {
+    require(approvers.getUnknownFields().isEmpty(), IntentProblem.PAYLOAD_UNKNOWN_FIELD);
+    require(isGroupName(approvers.getGroup()), IntentProblem.GROUP_NAME_MALFORMED);
+    checkEpoch(approvers.getEpoch());
+    require(approvers.getDigest().size() == DIGEST_BYTES, IntentProblem.GROUP_DIGEST_LENGTH);
   }
 
   private static CancelIntent check(CancelIntent intent) throws IntentException {

@@ -19,12 +19,17 @@ public final class Rate {
 
   /** Whether it is allowed once more now. */
   public synchronized boolean take(long nowNanos) {
-    tokens = Math.min(burst, tokens + (nowNanos - beforeNanos) / NANOS * perSecond);
-    beforeNanos = nowNanos;
-    if (tokens < 1) {
+    if (!mayTake(nowNanos)) {
       return false;
     }
     tokens--;
     return true;
+  }
+
+  /** Whether it would be allowed now; nothing is used. */
+  public synchronized boolean mayTake(long nowNanos) {
+    tokens = Math.min(burst, tokens + (nowNanos - beforeNanos) / NANOS * perSecond);
+    beforeNanos = nowNanos;
+    return tokens >= 1;
   }
 }

@@ -58,9 +58,13 @@ public final class DiskShares {
     return "keys/" + requester;
   }
 
-  /** The bytes that a session will take, above what most take. */
-  public static long sessionBytes(int intentBytes) {
-    return SESSION_BYTES + (long) TIMES_THE_INTENT * intentBytes;
+  /**
+   * The bytes that a session will take, above what most take.
+   *
+   * @param requestBytes of its intent and the approvals of that
+   */
+  public static long sessionBytes(int requestBytes) {
+    return SESSION_BYTES + (long) TIMES_THE_INTENT * requestBytes;
   }
 
   /** The bytes that a share of a key of so many parties takes, at most. */

@@ -7,6 +7,7 @@ import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.DataKeySource;
 import io.coterie.signer.channel.ChannelNetwork;
 import io.coterie.signer.claim.OutsideCounter;
+import io.coterie.signer.group.ApprovalCheck;
 import io.coterie.signer.group.GroupPorts;
 import io.coterie.signer.group.GroupService;
 import io.coterie.signer.nativecore.VaultCore;
@@ -315,6 +316,7 @@ final class Party implements SmartLifecycle, HealthIndicator {
             new SessionPorts(
                 network,
                 policy,
+                new ApprovalCheck(openStore.groups(), vaultCore, freshPool::nanos),
                 new SessionPorts.Ledgers(
                     openStore.claims(),
                     openStore.shares(),

@@ -4,6 +4,7 @@ import io.coterie.channel.SendMode;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.Requester;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.PresignatureLimits;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.policy.LocalRules;
@@ -234,6 +235,7 @@ public record SignerProperties(
    * @param purposes globs over the intent's purpose
    * @param maxMessageBytes of a payload to sign
    * @param lapse {@code never}: this party contributes to one session of a request alone
+   * @param approvals without which no key signs for it; none are needed if not given
    */
   public record RequesterSettings(
       String name,
@@ -258,7 +260,8 @@ public record SignerProperties(
       @DefaultValue("m") List<String> derivationPrefixes,
       @DefaultValue("*") List<String> purposes,
       @DefaultValue("65536") int maxMessageBytes,
-      @DefaultValue("after-deadline") RequesterRule.Lapse lapse) {
+      @DefaultValue("after-deadline") RequesterRule.Lapse lapse,
+      @Nullable Approvals approvals) {
 
     public RequesterSettings {
       require(Requester.isName(name), "a requester's name is not 1 to 63 of [a-z0-9._-]");
@@ -283,53 +286,55 @@ public record SignerProperties(
     }
 
     RequesterRule rule() {
+      try {
+        return stated();
+      } catch (IllegalArgumentException e) {
+        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
+      }
+    }
+
+    private RequesterRule stated() {
       return new RequesterRule(
-          keys.stream().map(this::keys).toList(),
-          schemes.stream().map(this::scheme).collect(Collectors.toSet()),
+          keys.stream().map(Glob::ofKeys).toList(),
+          schemes.stream().map(RequesterSettings::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
           mayRefreshKeys,
           mayReshareKeys,
           mayCreateGroups,
           mayOpenApprovals,
-          floor(),
-          payloads.stream().map(this::payloadKind).collect(Collectors.toSet()),
+          new ShareFloor(minThreshold, minParties, Set.copyOf(allowedParties)),
+          payloads.stream().map(RequesterSettings::payloadKind).collect(Collectors.toSet()),
           derivationPrefixes.stream().map(PathPrefix::parse).toList(),
           purposes.stream().map(Glob::new).toList(),
           maxMessageBytes,
-          lapse);
+          lapse,
+          approvals == null ? null : approvals.stated());
     }
 
-    private Glob keys(String pattern) {
-      try {
-        return Glob.ofKeys(pattern);
-      } catch (IllegalArgumentException e) {
-        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
-      }
-    }
-
-    private ShareFloor floor() {
-      try {
-        return new ShareFloor(minThreshold, minParties, Set.copyOf(allowedParties));
-      } catch (IllegalArgumentException e) {
-        throw new IllegalArgumentException("requester " + name + ": " + e.getMessage(), e);
-      }
-    }
-
-    private PayloadKind payloadKind(String label) {
+    private static PayloadKind payloadKind(String label) {
       return PayloadKind.ofLabel(label)
-          .orElseThrow(
-              () ->
-                  new IllegalArgumentException("requester " + name + ": no payload kind " + label));
+          .orElseThrow(() -> new IllegalArgumentException("no payload kind " + label));
     }
 
-    private Scheme scheme(String text) {
+    private static Scheme scheme(String text) {
       String wanted = "SCHEME_" + text.replace('-', '_').toUpperCase(Locale.ROOT);
       Set<Scheme> none = Set.of(Scheme.SCHEME_UNSPECIFIED, Scheme.UNRECOGNIZED);
       return Arrays.stream(Scheme.values())
           .filter(s -> !none.contains(s) && s.name().equals(wanted))
           .findFirst()
-          .orElseThrow(
-              () -> new IllegalArgumentException("requester " + name + ": no scheme " + text));
+          .orElseThrow(() -> new IllegalArgumentException("no scheme " + text));
+    }
+  }
+
+  /**
+   * The approvals that a requester's signatures need.
+   *
+   * @param group of approvers, without {@code groups/}
+   * @param needed how many of its members have to approve, 1 to 32
+   */
+  public record Approvals(@Nullable String group, int needed) {
+    NeededApprovals stated() {
+      return new NeededApprovals("groups/" + (group == null ? "" : group), needed);
     }
   }
 

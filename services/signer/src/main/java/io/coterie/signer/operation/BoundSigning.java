@@ -76,7 +76,7 @@ final class BoundSigning implements Operation {
   @Override
   public Beginning begin() throws RefusedException {
     // Before anything is used up: a request that may not be signed costs no presignature.
-    if (!(signing.begin() instanceof Beginning.Claim claim)) {
+    if (!(signing.judge() instanceof Beginning.Claim judged)) {
       return new Beginning.AwaitKey();
     }
     SessionPlan plan = signing.plan();
@@ -91,6 +91,7 @@ final class BoundSigning implements Operation {
       }
       case RequestBindings.Verdict.Bound bound -> throw RefusedException.boundTo(bound.order());
     }
+    Beginning.Claim claim = signing.approved(judged);
     ByteString opened = claim.sealedShare();
     if (plan.work() instanceof SessionPlan.Work.SignPresigned(ByteString id)) {
       presignature =
@@ -108,7 +109,8 @@ final class BoundSigning implements Operation {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
     }
-    return new Beginning.Claim(claim.share(), opened, claim.payload(), presignature);
+    return new Beginning.Claim(
+        claim.share(), opened, claim.payload(), claim.approvals(), presignature);
   }
 
   @Override

@@ -23,7 +23,7 @@ record KeyGeneration(SessionPlan plan, String coordinator, KeyShareStore shares,
     if (!shares.lasting(plan.key()).isEmpty()) {
       throw new RefusedException(RefusalReason.REFUSAL_REASON_KEY_EXISTS, "the key exists already");
     }
-    return new Beginning.Claim(plan.id(), ByteString.EMPTY, null, null);
+    return new Beginning.Claim(plan.id(), ByteString.EMPTY, null, null, null);
   }
 
   @Override

@@ -64,7 +64,7 @@ final class NextEpoch implements Operation {
       return new Beginning.Undecided(earlier);
     }
     ShareCheck.notDecliners(shares.decliners(plan.key()), plan);
-    return new Beginning.Claim(dealtBy, dealt, null, null);
+    return new Beginning.Claim(dealtBy, dealt, null, null, null);
   }
 
   @Override

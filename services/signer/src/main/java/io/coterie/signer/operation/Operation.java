@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.order.SessionPlan;
@@ -99,14 +100,21 @@ public sealed interface Operation
      * @param share the session that made the share which this one uses; this one if it uses none
      * @param sealedShare that the core opens; empty if it opens none
      * @param payload that the core signs; null if the session signs nothing
+     * @param approvals that the request has; null if this party needs none
      * @param presignature that the session uses up; null if it uses none
      */
     record Claim(
         SessionId share,
         ByteString sealedShare,
         @Nullable DecodedPayload payload,
+        ApprovalGate.@Nullable Counted approvals,
         @Nullable Presignature presignature)
         implements Beginning {
+
+      /** The same with the approvals of its request. */
+      Claim with(ApprovalGate.Counted counted) {
+        return new Claim(share, sealedShare, payload, counted, presignature);
+      }
 
       /**
        * The configuration that the core is started with.

@@ -3,19 +3,21 @@ package io.coterie.signer.operation;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.order.ApprovalGate;
+import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.order.SessionPlan.Work;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.trust.Member;
 import java.util.function.Consumer;
 import java.util.function.LongSupplier;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Makes the operation that an order asks for.
  *
- * @param strict whether a party contributes to one session of a request alone, by requester
+ * @param policy says what a requester's signatures need
+ * @param approvals counts approvals
  * @param discard tells the core that a presignature is not kept
  * @param self id of this party
  * @param nanos a clock that only goes forward
@@ -24,7 +26,8 @@ public record Operations(
     KeyShareStore shares,
     PresignaturePool presignatures,
     RequestBindings bindings,
-    Predicate<String> strict,
+    PolicyGate policy,
+    ApprovalGate approvals,
     Consumer<ByteString> discard,
     int self,
     LongSupplier nanos) {
@@ -38,7 +41,14 @@ public record Operations(
   public Operation of(SessionPlan plan, @Nullable Order order, Member coordinator) {
     return switch (plan.work()) {
       case Work.Sign _, Work.SignPresigned _ -> {
-        Signing signing = new Signing(plan, shares);
+        String requester = plan.asked().requester();
+        Signing signing =
+            new Signing(
+                plan,
+                coordinator.name(),
+                shares,
+                policy.approvals(requester).orElse(null),
+                approvals);
         yield order == null
             ? signing
             : new BoundSigning(
@@ -47,7 +57,7 @@ public record Operations(
                 coordinator.name(),
                 presignatures,
                 bindings,
-                strict.test(plan.asked().requester()));
+                policy.isStrict(requester));
       }
       case Work.Presign work ->
           new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);

@@ -77,7 +77,7 @@ final class Presigning implements Operation {
       case NONE -> reserved = true;
     }
     share = held.session();
-    return new Beginning.Claim(share, held.sealed(), null, null);
+    return new Beginning.Claim(share, held.sealed(), null, null, null);
   }
 
   @Override

@@ -9,21 +9,39 @@ import io.coterie.proto.core.v1.Abort;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.ApprovalGate;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.share.KeyShare;
 import io.coterie.signer.share.KeyShareStore;
 import io.coterie.signer.share.ShareCheck;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /** Signs for a request from a share; made again, the signature would be the same. */
 final class Signing implements Operation {
+  private final String coordinator;
   private final KeyShareStore shares;
+  private final @Nullable NeededApprovals needed;
+  private final ApprovalGate approvals;
   private SessionPlan plan;
 
-  Signing(SessionPlan plan, KeyShareStore shares) {
+  /**
+   * @param coordinator roster name of the one that gave the order
+   * @param needed approvals without which this party does not sign; null if it needs none
+   */
+  Signing(
+      SessionPlan plan,
+      String coordinator,
+      KeyShareStore shares,
+      @Nullable NeededApprovals needed,
+      ApprovalGate approvals) {
     this.plan = plan;
+    this.coordinator = coordinator;
     this.shares = shares;
+    this.needed = needed;
+    this.approvals = approvals;
   }
 
   SessionPlan plan() {
@@ -32,14 +50,27 @@ final class Signing implements Operation {
 
   @Override
   public Beginning begin() throws RefusedException {
+    return judge() instanceof Beginning.Claim claim ? approved(claim) : new Beginning.AwaitKey();
+  }
+
+  /** All of the judgement but the approvals, which cost more than the rest. */
+  Beginning judge() throws RefusedException {
     KeyShare share = orderedShare();
     ShareCheck.against(share, plan);
     return switch (share.state()) {
-      case ACTIVE -> new Beginning.Claim(share.session(), share.sealed(), understood(share), null);
+      case ACTIVE ->
+          new Beginning.Claim(share.session(), share.sealed(), understood(share), null, null);
       case PROVISIONAL -> new Beginning.AwaitKey();
       case ABANDONED ->
           throw new IllegalStateException("a share that was abandoned is not looked up");
     };
+  }
+
+  /** The claim, once as many approve the request as this party needs. */
+  Beginning.Claim approved(Beginning.Claim judged) throws RefusedException {
+    return needed == null
+        ? judged
+        : judged.with(approvals.count(needed, plan.asked(), coordinator));
   }
 
   /** The core has the payload: many sessions only wait then, and keep none. */

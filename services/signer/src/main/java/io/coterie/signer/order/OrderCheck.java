@@ -102,6 +102,11 @@ public final class OrderCheck {
         order.getDerivationPathCount() <= ExtendedPublicKey.MAX_DEPTH
             && order.getDerivationPathList().stream().allMatch(number -> number >= 0),
         "the derivation path is too long or hardened");
+    require(
+        operation.signs() || order.getApprovalsCount() == 0, "approvals are for a signature alone");
+    require(
+        IntentVerifier.areApprovals(order.getApprovalsList()),
+        "the order has more than 32 approvals, or one that does not have 416 bytes");
     require(order.hasDeadline() && isValid(order.getDeadline()), "the order has no valid deadline");
     List<Integer> set = order.getSigningSetList();
     require(
@@ -154,6 +159,9 @@ public final class OrderCheck {
           agree(
               protocol.operation().signs(),
               "the intent asks for a signature, the protocol makes none");
+          agree(
+              signing.intent().hasApprovers() || order.getApprovalsCount() == 0,
+              "the order has approvals, and the intent names no approvers");
           target = signing.target();
         }
         case VerifiedIntent.KeyCreation creation -> {
@@ -198,7 +206,7 @@ public final class OrderCheck {
         order.getEpoch(),
         order.getThreshold(),
         parties,
-        intent == null ? null : SessionPlan.Request.of(intent),
+        intent == null ? null : SessionPlan.Request.of(intent, order.getApprovalsList()),
         target,
         work(protocol, order, intent),
         end);

@@ -2,6 +2,7 @@ package io.coterie.signer.order;
 
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
+import java.util.Optional;
 
 /** This party's own decision about an intent; nobody else's counts. */
 @FunctionalInterface
@@ -22,5 +23,14 @@ public interface PolicyGate {
    */
   default boolean isStrict(String requester) {
     return false;
+  }
+
+  /**
+   * The approvals without which this party signs nothing for a requester; empty if it needs none.
+   *
+   * @param requester whose intent was admitted
+   */
+  default Optional<NeededApprovals> approvals(String requester) {
+    return Optional.empty();
   }
 }

@@ -1,6 +1,7 @@
 package io.coterie.signer.order;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
@@ -86,6 +87,8 @@ public record SessionPlan(
    * @param toSign the intent of a signing; absent otherwise, and once what it says is with the core
    * @param signed the intent as the requester has signed it; empty once what it says is with the
    *     core
+   * @param approvals that came with it, of 416 bytes each, none of them checked; none once the
+   *     request is claimed
    */
   public record Request(
       String requester,
@@ -93,9 +96,19 @@ public record SessionPlan(
       ByteString intentDigest,
       ByteString keyFingerprint,
       @Nullable SigningIntent toSign,
-      ByteString signed) {
+      ByteString signed,
+      List<ByteString> approvals) {
 
-    static Request of(VerifiedIntent intent) {
+    public Request {
+      approvals = List.copyOf(approvals);
+    }
+
+    /** Bytes of what the requester has sent. */
+    public int bytes() {
+      return signed.size() + approvals.size() * IntentVerifier.APPROVAL_BYTES;
+    }
+
+    static Request of(VerifiedIntent intent, List<ByteString> approvals) {
       return new Request(
           intent.requester(),
           intent.requestId(),
@@ -111,7 +124,8 @@ public record SessionPlan(
                 ByteString.EMPTY;
           },
           intent instanceof VerifiedIntent.Signing signing ? signing.intent() : null,
-          intent.envelope().toByteString());
+          intent.envelope().toByteString(),
+          approvals);
     }
   }
 
@@ -194,7 +208,8 @@ public record SessionPlan(
             request.intentDigest(),
             request.keyFingerprint(),
             null,
-            ByteString.EMPTY),
+            ByteString.EMPTY,
+            List.of()),
         target,
         work,
         deadline);

@@ -7,6 +7,7 @@ import io.coterie.platform.intent.RequesterDirectory;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.RefusedException;
 import java.util.Map;
@@ -81,6 +82,11 @@ public final class ConfiguredPolicy implements PolicyGate {
     return rule != null && rule.lapse() == RequesterRule.Lapse.NEVER;
   }
 
+  @Override
+  public Optional<NeededApprovals> approvals(String requester) {
+    return Optional.ofNullable(rules.get(requester)).map(RequesterRule::approvals);
+  }
+
   private static RefusalReason reason(IntentProblem problem) {
     return switch (problem) {
       case REQUESTER_UNKNOWN -> RefusalReason.REFUSAL_REASON_UNKNOWN_REQUESTER;
@@ -99,6 +105,7 @@ public final class ConfiguredPolicy implements PolicyGate {
           REQUEST_ID_AHEAD,
           KEY_NAME_MALFORMED,
           GROUP_NAME_MALFORMED,
+          GROUP_DIGEST_LENGTH,
           IDENTITY_LENGTH,
           REQUEST_DIGEST_LENGTH,
           APPROVAL_LENGTH,

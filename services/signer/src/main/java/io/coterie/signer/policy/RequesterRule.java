@@ -3,10 +3,12 @@ package io.coterie.signer.policy;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.trust.Glob;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The permissions of one requester at this party. Everything else is forbidden.
@@ -25,6 +27,7 @@ import java.util.Set;
  * @param purposes patterns of the purposes that an intent may have
  * @param maxMessageBytes of a payload to sign
  * @param lapse when a session of its requests no longer keeps others from signing
+ * @param approvals without which no key of this rule signs for it; null if it needs none
  */
 public record RequesterRule(
     List<Glob> keys,
@@ -39,7 +42,8 @@ public record RequesterRule(
     List<PathPrefix> derivationPrefixes,
     List<Glob> purposes,
     int maxMessageBytes,
-    Lapse lapse) {
+    Lapse lapse,
+    @Nullable NeededApprovals approvals) {
 
   /** When a request may be signed in another session than one that this party contributed to. */
   public enum Lapse {
@@ -49,12 +53,23 @@ public record RequesterRule(
     NEVER
   }
 
+  /**
+   * @throws IllegalArgumentException if the requester could approve its requests itself
+   */
   public RequesterRule {
     keys = List.copyOf(keys);
     schemes = Set.copyOf(schemes);
     payloads = Set.copyOf(payloads);
     derivationPrefixes = List.copyOf(derivationPrefixes);
     purposes = List.copyOf(purposes);
+    if (approvals != null
+        && mayCreateGroups
+        && keys.stream().anyMatch(k -> k.matches(approvals.group()))) {
+      throw new IllegalArgumentException(
+          ("its requests need approvals of %s, and it may say who the members are: leave out"
+                  + " may-create-groups, or the group's name from keys")
+              .formatted(approvals.group()));
+    }
   }
 
   /** Why the intent is forbidden, for people; empty if it is allowed. */

@@ -2,6 +2,7 @@ package io.coterie.signer.policy;
 
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.trust.KeyRight;
@@ -51,6 +52,11 @@ public final class TrustedPolicy implements PolicyGate {
   @Override
   public boolean isStrict(String requester) {
     return local.isStrict(requester);
+  }
+
+  @Override
+  public Optional<NeededApprovals> approvals(String requester) {
+    return local.approvals(requester);
   }
 
   private Optional<String> denial(VerifiedIntent intent) {

@@ -218,7 +218,7 @@ final class Admission {
         request == null
             ? DiskShares.ofCoordinator(session.coordinator.name())
             : request.requester();
-    long bytes = DiskShares.sessionBytes(request == null ? 0 : request.signed().size());
+    long bytes = DiskShares.sessionBytes(request == null ? 0 : request.bytes());
     if (!disk.take(account, bytes)) {
       // Saying on disk that the session is declined would take what is refused.
       session.order = null;

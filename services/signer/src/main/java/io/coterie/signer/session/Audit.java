@@ -9,6 +9,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.Abort;
+import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.AuditLog;
 import io.coterie.signer.session.SessionLifecycle.State;
@@ -34,10 +35,22 @@ final class Audit {
    * The order of a requester was good, and is claimed with this record.
    *
    * @param payload as this party decoded it; null if it makes or replaces shares
+   * @param approvals as this party counted them, which name nobody; null if it needs none
    */
   static AuditEvent accepted(
-      SessionPlan plan, Member coordinator, @Nullable DecodedPayload payload) {
+      SessionPlan plan,
+      Member coordinator,
+      @Nullable DecodedPayload payload,
+      ApprovalGate.@Nullable Counted approvals) {
     Map<String, String> fields = fields(plan, coordinator);
+    if (approvals != null) {
+      fields.put("approvers", approvals.group());
+      fields.put("approvers_epoch", Integer.toString(approvals.epoch()));
+      fields.put("approvals", Integer.toString(approvals.tags().size()));
+      fields.put(
+          "approval_tags",
+          approvals.tags().stream().map(Audit::hex).collect(Collectors.joining(",")));
+    }
     if (payload != null) {
       fields.put("payload", payload.kind().label());
       int number = 0;

@@ -1,12 +1,12 @@
 package io.coterie.signer.session;
 
-import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ClaimLedger.Outcome;
 import io.coterie.signer.claim.DiskShares;
 import io.coterie.signer.claim.RequestBindings;
+import io.coterie.signer.operation.Operation;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import java.util.List;
@@ -42,7 +42,7 @@ final class SessionClaims {
       Session session,
       ClaimLedger.@Nullable Binding binding,
       @Nullable SessionId instead,
-      @Nullable DecodedPayload payload) {
+      Operation.Beginning.Claim begun) {
     SessionPlan plan = session.plan();
     SessionPlan.Request request = plan.request();
     String coordinator = DiskShares.ofCoordinator(session.coordinator.name());
@@ -59,7 +59,7 @@ final class SessionClaims {
                 multiplication(plan),
                 request.signed(),
                 disk.mayTake(coordinator) ? coordinator : null),
-            Audit.accepted(plan, session.coordinator, payload));
+            Audit.accepted(plan, session.coordinator, begun.payload(), begun.approvals()));
   }
 
   /** The refusal of a session that the ledger does not let run. */

@@ -212,7 +212,7 @@ final class SessionOpening {
     session.claiming = true;
     claims
         .sessions()
-        .claim(session, binding, operation.instead(), begun.payload())
+        .claim(session, binding, operation.instead(), begun)
         .whenComplete(
             (outcome, failure) ->
                 session.run(() -> claimed(session, begun, binding, outcome, failure)));

@@ -2,6 +2,7 @@ package io.coterie.signer.session;
 
 import io.coterie.signer.claim.ClaimLedger;
 import io.coterie.signer.claim.ShownClaims;
+import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.Holds;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.party.AuditLog;
@@ -16,6 +17,7 @@ import java.time.InstantSource;
  *
  * @param network to the other members
  * @param policy decides what this party signs
+ * @param approvals counts the approvals that a requester's signatures need
  * @param ledgers the memory of this party
  * @param core computes the rounds
  * @param audit keeps what this party did
@@ -25,11 +27,24 @@ import java.time.InstantSource;
 public record SessionPorts(
     PartyNetwork network,
     PolicyGate policy,
+    ApprovalGate approvals,
     Ledgers ledgers,
     ProtocolCore core,
     AuditLog audit,
     SessionTelemetry telemetry,
     InstantSource clock) {
+
+  /** The means of a party that keeps no group. */
+  public SessionPorts(
+      PartyNetwork network,
+      PolicyGate policy,
+      Ledgers ledgers,
+      ProtocolCore core,
+      AuditLog audit,
+      SessionTelemetry telemetry,
+      InstantSource clock) {
+    this(network, policy, ApprovalGate.WITHOUT_GROUPS, ledgers, core, audit, telemetry, clock);
+  }
 
   /**
    * The memory of this party, on its disk.

@@ -157,7 +157,8 @@ public final class SessionService implements AutoCloseable {
             shares,
             presignatures,
             bindings,
-            ports.policy()::isStrict,
+            ports.policy(),
+            ports.approvals(),
             core::discardPresignature,
             self,
             pool::nanos);

@@ -166,7 +166,13 @@ class EndsTableTest {
         set.size(),
         set.stream().map(EndsTableTest::member).toList(),
         new SessionPlan.Request(
-            "wallet", REQUEST, bytes32(intent), ByteString.EMPTY, null, ByteString.EMPTY),
+            "wallet",
+            REQUEST,
+            bytes32(intent),
+            ByteString.EMPTY,
+            null,
+            ByteString.EMPTY,
+            List.of()),
         KeyTarget.SELF,
         new SessionPlan.Work.Sign(),
         END);

@@ -317,7 +317,8 @@ class PartyTest {
             List.of(),
             List.of(),
             1,
-            RequesterRule.Lapse.AFTER_DEADLINE);
+            RequesterRule.Lapse.AFTER_DEADLINE,
+            null);
     rules = new LocalRules(Map.of("wallet", new LocalRules.Local(Optional.empty(), rule)));
     start();
     awaitPhase("WAITING_FOR_ROSTER");

@@ -12,6 +12,7 @@ import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.policy.RequesterRule;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -173,5 +174,30 @@ class RequesterSettingsTest {
     assertThatThrownBy(() -> rule("min-threshold: 3", "allowed-parties: [alpha, bravo]"))
         .hasMessageContaining("requester wallet")
         .hasMessageContaining("a key needs 3");
+  }
+
+  @Test
+  void a_rule_needs_approvals_only_if_it_says_so_and_of_one_group() throws Exception {
+    assertThat(rule().approvals()).isNull();
+    assertThat(rule("approvals: {group: treasurers, needed: 2}").approvals())
+        .isEqualTo(new NeededApprovals("groups/treasurers", 2));
+    for (String bad : List.of("{group: treasurers}", "{group: treasurers, needed: 33}")) {
+      assertThatThrownBy(() -> rule("approvals: " + bad))
+          .hasMessageContaining("requester wallet: approvals.needed is not 1 to 32");
+    }
+    for (String bad : List.of("{needed: 2}", "{group: groups/treasurers, needed: 2}")) {
+      assertThatThrownBy(() -> rule("approvals: " + bad))
+          .hasMessageContaining("requester wallet: approvals.group is not a name");
+    }
+  }
+
+  @Test
+  void nobody_approves_its_own_requests() throws Exception {
+    String approvals = "approvals: {group: treasurers, needed: 2}";
+    assertThatThrownBy(() -> rule("may-create-groups: true", approvals))
+        .hasMessageContaining("requester wallet: its requests need approvals of groups/treasurers")
+        .hasMessageContaining("leave out may-create-groups");
+    assertThat(rule("keys[0]: keys/*", "may-create-groups: true", approvals).approvals())
+        .isNotNull();
   }
 }

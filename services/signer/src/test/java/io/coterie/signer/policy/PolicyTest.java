@@ -36,7 +36,8 @@ class PolicyTest {
           List.of(PathPrefix.parse("m")),
           List.of(new Glob("withdrawal *"), new Glob("test")),
           8,
-          RequesterRule.Lapse.AFTER_DEADLINE);
+          RequesterRule.Lapse.AFTER_DEADLINE,
+          null);
 
   private static final RequesterRule CREATOR =
       new RequesterRule(
@@ -52,7 +53,8 @@ class PolicyTest {
           List.of(PathPrefix.parse("m/44/60"), PathPrefix.parse("m/0/1/2")),
           List.of(new Glob("*")),
           8,
-          RequesterRule.Lapse.AFTER_DEADLINE);
+          RequesterRule.Lapse.AFTER_DEADLINE,
+          null);
 
   private static VerifiedIntent signing(String key, String purpose, int bytes, Scheme scheme) {
     return new VerifiedIntent.Signing(

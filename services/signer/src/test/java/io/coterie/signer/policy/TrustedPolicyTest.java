@@ -69,7 +69,8 @@ class TrustedPolicyTest {
         List.of(PathPrefix.parse("m")),
         List.of(new Glob("*")),
         64,
-        RequesterRule.Lapse.NEVER);
+        RequesterRule.Lapse.NEVER,
+        null);
   }
 
   private static LocalRules rules(Optional<PublicKey> pinned, RequesterRule rule) {
@@ -370,7 +371,8 @@ class TrustedPolicyTest {
         any.derivationPrefixes(),
         any.purposes(),
         any.maxMessageBytes(),
-        any.lapse());
+        any.lapse(),
+        null);
   }
 
   /**

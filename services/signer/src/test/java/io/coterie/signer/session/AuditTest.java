@@ -9,6 +9,7 @@ import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.payload.DecodedPayload;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.trust.Member;
 import java.time.Instant;
@@ -36,9 +37,13 @@ class AuditTest {
         Audit.accepted(
             plan(),
             SessionFixture.member("coordinator", Member.Role.COORDINATOR, 0),
-            new DecodedPayload(PayloadKind.BITCOIN_INPUT, BYTES_32, lines));
+            new DecodedPayload(PayloadKind.BITCOIN_INPUT, BYTES_32, lines),
+            new ApprovalGate.Counted("groups/treasury", 3, List.of(BYTES_32)));
     assertThat(accepted.fields())
         .containsKeys("payload.001.input", "payload.101.output", "payload.500.output")
+        .containsEntry("approvals", "1")
+        .containsEntry("approvers", "groups/treasury")
+        .containsEntry("approvers_epoch", "3")
         .hasSizeGreaterThan(DecodedPayload.MAX_FIELDS);
   }
 
@@ -50,7 +55,8 @@ class AuditTest {
         1,
         2,
         List.of(SessionFixture.member("alpha", Member.Role.PARTY, 1)),
-        new SessionPlan.Request("wallet", "request", BYTES_32, BYTES_32, null, ByteString.EMPTY),
+        new SessionPlan.Request(
+            "wallet", "request", BYTES_32, BYTES_32, null, ByteString.EMPTY, List.of()),
         KeyTarget.SELF,
         new SessionPlan.Work.Sign(),
         Instant.EPOCH);

@@ -20,6 +20,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.Executor;
 import java.util.function.Predicate;
 import java.util.function.Supplier;
+import java.util.function.UnaryOperator;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -91,6 +92,15 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
    *     the caller's time is up: the work goes on then
    */
   public R await(V intent, Caller caller) throws InterruptedException {
+    return await(intent, prepared -> prepared, caller);
+  }
+
+  /**
+   * The same, with something that came beside the intent.
+   *
+   * @param with adds it to the request before that is stored
+   */
+  public R await(V intent, UnaryOperator<Q> with, Caller caller) throws InterruptedException {
     Run.Key key = Run.Key.of(intent);
     return joinOrStart(
         key,
@@ -98,7 +108,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
         caller,
         fresh -> {
           takePlace(key, fresh);
-          RequestKind.Claim<Q> claim = claim(intent);
+          RequestKind.Claim<Q> claim = claim(intent, with);
           if (kind.giveEnd(claim.request(), fresh)) {
             return false;
           }
@@ -206,7 +216,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
   }
 
   /** Stores the request, or finds it stored. */
-  private RequestKind.Claim<Q> claim(V intent) {
+  private RequestKind.Claim<Q> claim(V intent, UnaryOperator<Q> with) {
     Q prepared;
     try {
       Instant now = services.clock().instant().truncatedTo(ChronoUnit.MICROS);
@@ -214,7 +224,7 @@ public final class Requests<Q extends StoredRequest, V extends VerifiedIntent, R
       if (stopping.hasBegun()) {
         throw Failure.of(ErrorReason.DRAINING, intent.key()).toException();
       }
-      prepared = kind.prepare(intent, now);
+      prepared = with.apply(kind.prepare(intent, now));
     } catch (CustodyException e) {
       // A stored request is answered, even if it would not be accepted any more.
       Q stored = kind.find(intent.requester(), intent.requestId()).orElseThrow(() -> e);

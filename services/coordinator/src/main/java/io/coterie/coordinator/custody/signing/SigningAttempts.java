@@ -498,7 +498,7 @@ public final class SigningAttempts {
   }
 
   private SessionPlan.Work.Sign sign(@Nullable ByteString presignature) {
-    return new SessionPlan.Work.Sign(subject.toSign(), keyPublic, presignature);
+    return subject.work(keyPublic, presignature);
   }
 
   private SessionPlan plan(SessionPlan.Work.Sign work, List<Member> parties, Instant deadline) {

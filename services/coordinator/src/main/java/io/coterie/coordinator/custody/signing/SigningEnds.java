@@ -230,7 +230,7 @@ final class SigningEnds {
     }
     ToSign subject;
     try {
-      subject = SigningSubject.of(recheck.of(known), key).toSign();
+      subject = SigningSubject.of(recheck.of(known), List.of(), key).toSign();
     } catch (CustodyException e) {
       // The requester or the key is not what it was: the signature proves nothing here.
       return Optional.empty();

@@ -28,6 +28,7 @@ import org.jspecify.annotations.Nullable;
  * @param signingSet names of the parties whose contributions made the signature
  * @param payloadDigest input of the scheme, 32 bytes, if that is a digest
  * @param decoded the content of the payload
+ * @param approvals of the intent, as they were received; the signers check them
  * @param result set when SIGNED
  * @param error set when UNKNOWN
  * @param receipts of the parties; there are some when NOT_SIGNED
@@ -42,6 +43,7 @@ public record SigningRecord(
     List<String> signingSet,
     @Nullable ByteString payloadDigest,
     DecodedPayload decoded,
+    List<ByteString> approvals,
     @Nullable Instant completedAt,
     @Nullable Result result,
     @Nullable Status error,
@@ -62,6 +64,7 @@ public record SigningRecord(
 
   public SigningRecord {
     signingSet = List.copyOf(signingSet);
+    approvals = List.copyOf(approvals);
     receipts = List.copyOf(receipts);
     if ((state == Signing.State.SIGNED) != (result != null)
         || (state == Signing.State.UNKNOWN) != (error != null)
@@ -87,6 +90,26 @@ public record SigningRecord(
         List.of(),
         payloadDigest,
         decoded,
+        List.of(),
+        null,
+        null,
+        null,
+        List.of());
+  }
+
+  /** The same signing, which begins with these approvals. */
+  public SigningRecord approved(List<ByteString> by) {
+    return new SigningRecord(
+        id,
+        header,
+        key,
+        scheme,
+        Signing.State.PENDING,
+        0,
+        List.of(),
+        payloadDigest,
+        decoded,
+        by,
         null,
         null,
         null,
@@ -152,6 +175,7 @@ public record SigningRecord(
         contributors,
         payloadDigest,
         decoded,
+        approvals,
         completed,
         made,
         why,

@@ -1,5 +1,6 @@
 package io.coterie.coordinator.custody.signing;
 
+import com.google.protobuf.ByteString;
 import java.time.Instant;
 import java.util.List;
 import java.util.Optional;
@@ -19,6 +20,15 @@ public interface SigningStore {
    * @return empty if it was stored, else the signing that is there
    */
   Optional<SigningRecord> claimOnce(SigningRecord pending);
+
+  /**
+   * Makes a signing that ended as UNKNOWN this replica's work once more; durable when this returns.
+   *
+   * @param ended as it was read, UNKNOWN
+   * @param approvals that it begins with now
+   * @return PENDING; empty, and nothing has changed, if the signing is not any more as it was read
+   */
+  Optional<SigningRecord> reopen(SigningRecord ended, List<ByteString> approvals);
 
   /**
    * Ends a PENDING signing of the same intent; durable when this returns. A signature ends it

@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Failure;
+import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.ToSign;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
@@ -11,17 +12,24 @@ import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.Payloads;
 import io.coterie.platform.scheme.SchemeKeys;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.DecodedPayload;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The payload that an intent asks to be signed, and the key that is to sign.
  *
+ * @param approvals of the intent, as they were received
  * @param digest input of the scheme, 32 bytes, if that is a digest
  * @param decoded fields of the payload
  */
-record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload decoded) {
+record SigningSubject(
+    ToSign toSign,
+    List<ByteString> approvals,
+    @Nullable ByteString digest,
+    DecodedPayload decoded) {
 
   /**
    * Decodes the payload of an intent.
@@ -29,7 +37,8 @@ record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload
    * @param key ACTIVE
    * @throws CustodyException saying what is wrong with the payload
    */
-  static SigningSubject of(VerifiedIntent.Signing intent, KeyRecord key) {
+  static SigningSubject of(
+      VerifiedIntent.Signing intent, List<ByteString> approvals, KeyRecord key) {
     KeyTarget target = intent.target();
     ByteString publicKey = publicKey(key, target);
     io.coterie.platform.payload.DecodedPayload decoded;
@@ -40,8 +49,19 @@ record SigningSubject(ToSign toSign, @Nullable ByteString digest, DecodedPayload
     }
     return new SigningSubject(
         new ToSign(decoded.toSign(), publicKey, target),
+        approvals,
         SchemeKeys.of(key.scheme()).signsDigests() ? decoded.toSign() : null,
         decoded.toProto());
+  }
+
+  /**
+   * The work of a session.
+   *
+   * @param keyPublic of the key itself
+   * @param presignature to use; null: without
+   */
+  SessionPlan.Work.Sign work(KeyPublic keyPublic, @Nullable ByteString presignature) {
+    return new SessionPlan.Work.Sign(toSign, keyPublic, presignature, approvals);
   }
 
   private static ByteString publicKey(KeyRecord key, KeyTarget target) {

@@ -1,5 +1,7 @@
 package io.coterie.coordinator.custody.signing;
 
+import com.google.protobuf.ByteString;
+import com.google.rpc.Status;
 import io.coterie.coordinator.custody.key.KeyDirectory;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.custody.request.Caller;
@@ -17,6 +19,7 @@ import io.coterie.coordinator.session.ReplicaTime;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.Signing;
@@ -80,14 +83,17 @@ public final class Signings implements Handover.Work {
 
   /**
    * Gets the signature for an intent: the stored one, that of the work in progress, or a new one.
+   * One that ended for want of approvals is worked on again if it comes with others.
    *
+   * @param approvals of the intent, of 416 bytes each, none of them checked
    * @return SIGNED, NOT_SIGNED or UNKNOWN
    * @throws CustodyException if the request is refused, with nothing stored, or the caller's time
    *     is up; the work goes on then
    */
-  public SigningRecord sign(VerifiedIntent.Signing intent, Caller caller)
+  public SigningRecord sign(
+      VerifiedIntent.Signing intent, List<ByteString> approvals, Caller caller)
       throws InterruptedException {
-    return requests.await(intent, caller);
+    return requests.await(intent, prepared -> prepared.approved(approvals), caller);
   }
 
   /**
@@ -301,7 +307,7 @@ public final class Signings implements Handover.Work {
 
     @Override
     public SigningRecord prepare(VerifiedIntent.Signing intent, Instant now) {
-      SigningSubject subject = SigningSubject.of(intent, requireUsable(intent));
+      SigningSubject subject = SigningSubject.of(intent, List.of(), requireUsable(intent));
       return SigningRecord.pending(
           RequestHeader.of(intent, now),
           intent.key(),
@@ -329,10 +335,26 @@ public final class Signings implements Handover.Work {
     public Claim<SigningRecord> store(SigningRecord prepared) {
       // Here and not earlier: the refusal of a signing costs no look at the store.
       requests.requirePlace(prepared);
-      return store
-          .claimOnce(prepared)
-          .map(known -> new Claim<>(known, false))
-          .orElseGet(() -> new Claim<>(prepared, true));
+      SigningRecord known = store.claimOnce(prepared).orElse(null);
+      if (known == null) {
+        return new Claim<>(prepared, true);
+      }
+      Optional<SigningRecord> again =
+          lacked(known, prepared) ? store.reopen(known, prepared.approvals()) : Optional.empty();
+      return new Claim<>(again.orElse(known), again.isPresent());
+    }
+
+    /**
+     * Whether it ended for want of approvals, and comes with others. They can be right now; and if
+     * the first ones were, at a party that says so by mistake, its binding keeps the request to one
+     * signature.
+     */
+    private boolean lacked(SigningRecord known, SigningRecord prepared) {
+      Status error = known.error();
+      return error != null
+          && StatusErrors.reason(error).equals(Optional.of(ErrorReason.APPROVALS_MISSING))
+          && known.intentDigest().equals(prepared.intentDigest())
+          && !known.approvals().equals(prepared.approvals());
     }
 
     @Override
@@ -368,7 +390,7 @@ public final class Signings implements Handover.Work {
       SigningSubject subject;
       try {
         key = requireUsable(intent);
-        subject = SigningSubject.of(intent, key);
+        subject = SigningSubject.of(intent, request.approvals(), key);
       } catch (CustodyException e) {
         refuse(run, request, Failure.of(e));
         return true;

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.coordinator.custody.key.KeyRecord;
 import io.coterie.coordinator.session.Sessions;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
@@ -54,6 +55,7 @@ record UnsettledSession(Order order, ByteString bytes, int claimant) {
     if (Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isEmpty()
         || protocol.isEmpty()
         || !(presignature.isEmpty() || presignature.size() == Sessions.PRESIGNATURE_ID_BYTES)
+        || !IntentVerifier.areApprovals(order.getApprovalsList())
         || order.getCoordinatorNonce().size() != Sessions.NONCE_BYTES
         || !couldSign(order.getSigningSetList(), party, key)) {
       return Optional.empty();
@@ -68,6 +70,8 @@ record UnsettledSession(Order order, ByteString bytes, int claimant) {
             .addAllSigningSet(order.getSigningSetList())
             .setDeadline(order.getDeadline())
             .setPresignatureId(presignature)
+            // Those of that session: the request may have come with others meanwhile.
+            .addAllApprovals(order.getApprovalsList())
             .build();
     if (!expected.equals(order)) {
       return Optional.empty();

@@ -1,5 +1,6 @@
 package io.coterie.coordinator.storage.memory;
 
+import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.coordinator.custody.signing.SigningRecord;
 import io.coterie.coordinator.custody.signing.SigningStore;
@@ -35,6 +36,20 @@ final class MemorySigningStore implements SigningStore {
         database.unwritten(() -> database.signings.remove(pending.id()));
       }
       return Optional.ofNullable(known).map(row -> row.record);
+    }
+  }
+
+  @Override
+  public Optional<SigningRecord> reopen(SigningRecord ended, List<ByteString> approvals) {
+    synchronized (database) {
+      MemoryDatabase.Row<SigningRecord> row = database.signings.get(ended.id());
+      if (row == null || ended.state() != Signing.State.UNKNOWN || !row.record.equals(ended)) {
+        return Optional.empty();
+      }
+      row.record = ended.approved(approvals);
+      row.worker = replica;
+      database.written();
+      return Optional.of(row.record);
     }
   }
 
@@ -122,6 +137,7 @@ final class MemorySigningStore implements SigningStore {
         signing.signingSet(),
         signing.payloadDigest(),
         signing.decoded(),
+        List.of(),
         signing.completedAt(),
         signing.result(),
         signing.error(),

@@ -1,0 +1,193 @@
+package io.coterie.signer.group;
+
+import com.google.protobuf.ByteString;
+import io.coterie.platform.limit.Rate;
+import io.coterie.proto.core.v1.ApprovalDecision;
+import io.coterie.proto.core.v1.ApprovalRequest;
+import io.coterie.proto.core.v1.CheckGroup;
+import io.coterie.proto.core.v1.CountApprovals;
+import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupRefused;
+import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.custody.v1.Approvers;
+import io.coterie.proto.custody.v1.SigningIntent;
+import io.coterie.proto.party.v1.RefusalReason;
+import io.coterie.signer.order.ApprovalGate;
+import io.coterie.signer.order.NeededApprovals;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.GroupCore;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.LongSupplier;
+
+/**
+ * Counts approvals under the groups that this party keeps itself, in their latest epochs: a later
+ * epoch revokes the members of the one before. Every approval has to hold, so that a requester
+ * learns of the one that does not. Thread-safe.
+ */
+public final class ApprovalCheck implements ApprovalGate {
+  /** Lists that do not hold, of one requester by one coordinator, which are looked at at once. */
+  static final int BURST = 20;
+
+  /** The same each second after that. */
+  static final int PER_SECOND = 1;
+
+  private final GroupStore groups;
+  private final GroupCore core;
+  private final LongSupplier nanoTime;
+
+  /** By requester and coordinator: one that sends bad lists leaves the requester its others. */
+  private final Map<Sender, Rate> failures = new ConcurrentHashMap<>();
+
+  /** Digests of groups that are kept, which never change. */
+  private final Map<Epoch, ByteString> digests = new ConcurrentHashMap<>();
+
+  private record Sender(String requester, String coordinator) {}
+
+  private record Epoch(String group, int epoch) {}
+
+  /**
+   * @param nanoTime a clock that only goes forward
+   */
+  public ApprovalCheck(GroupStore groups, GroupCore core, LongSupplier nanoTime) {
+    this.groups = groups;
+    this.core = core;
+    this.nanoTime = nanoTime;
+  }
+
+  @Override
+  public Counted count(NeededApprovals needed, SessionPlan.Request request, String coordinator)
+      throws RefusedException {
+    SigningIntent intent = request.toSign();
+    if (intent == null) {
+      throw new IllegalStateException("only a signature has approvals");
+    }
+    require(intent.hasApprovers(), "the intent names no approvers", needed);
+    Approvers approvers = intent.getApprovers();
+    require(
+        approvers.getGroup().equals(needed.group()),
+        "the intent names " + approvers.getGroup() + " as its approvers",
+        needed);
+    List<GroupRecord> kept = groups.attested(needed.group());
+    require(!kept.isEmpty(), "this party does not keep that group", needed);
+    GroupRecord latest = kept.getLast();
+    require(
+        approvers.getEpoch() == latest.epoch(),
+        "the intent names epoch %d of its approvers, and this party's latest is %d"
+            .formatted(approvers.getEpoch(), latest.epoch()),
+        needed);
+    require(
+        approvers.getDigest().equals(digest(latest)),
+        "the intent names another group of that name and epoch than this party keeps",
+        needed);
+    List<ByteString> approvals = request.approvals();
+    require(
+        approvals.size() >= needed.needed(),
+        "there are %d approvals".formatted(approvals.size()),
+        needed);
+    Rate rate =
+        failures.computeIfAbsent(
+            new Sender(request.requester(), coordinator),
+            _ -> new Rate(BURST, PER_SECOND, nanoTime.getAsLong()));
+    RefusedException.unless(
+        rate.mayTake(nanoTime.getAsLong()),
+        RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+        "too many requests of this requester came with approvals that do not hold");
+    ByteString digest = request.intentDigest();
+    GroupReply reply = count(latest, approve(digest), approvals, needed.needed());
+    if (reply.hasGroupRefused()) {
+      boolean _ = rate.take(nanoTime.getAsLong());
+      throw missing(cause(kept, digest, approvals, reply.getGroupRefused()), needed);
+    }
+    return new Counted(latest.group(), latest.epoch(), reply.getApprovalsCounted().getTagsList());
+  }
+
+  /** Which approval does not count, and why. */
+  private String cause(
+      List<GroupRecord> kept, ByteString digest, List<ByteString> approvals, GroupRefused refused)
+      throws RefusedException {
+    if (!refused.hasPlace()) {
+      return refused.getDetail();
+    }
+    int place = refused.getPlace();
+    return "approval %d of %d does not count: ".formatted(place + 1, approvals.size())
+        + switch (refused.getReason()) {
+          case GROUP_REFUSAL_COUNTED_TWICE -> "counted twice, an earlier one is by the same member";
+          case GROUP_REFUSAL_WRONG_PROOF -> wrongProof(kept, digest, approvals.get(place));
+          case GROUP_REFUSAL_NOT_ISSUED -> "not by a member of the group in this epoch";
+          default -> "no approval, " + refused.getDetail();
+        };
+  }
+
+  /**
+   * Says what a proof that is not one of this request may be a proof of. It takes two more counts
+   * of one approval at most, so that a bad one costs little more than a good one.
+   */
+  private String wrongProof(List<GroupRecord> kept, ByteString digest, ByteString approval)
+      throws RefusedException {
+    ApprovalRequest rejection =
+        approve(digest).toBuilder().setDecision(ApprovalDecision.APPROVAL_DECISION_REJECT).build();
+    if (count(kept.getLast(), rejection, List.of(approval), 1).hasApprovalsCounted()) {
+      return "it says that the request must not be done";
+    }
+    if (kept.size() > 1) {
+      GroupRecord before = kept.get(kept.size() - 2);
+      if (count(before, approve(digest), List.of(approval), 1).hasApprovalsCounted()) {
+        return "of an earlier epoch, " + before.epoch();
+      }
+    }
+    return "not of this request, or its proof is invalid";
+  }
+
+  private static ApprovalRequest approve(ByteString digest) {
+    return ApprovalRequest.newBuilder()
+        .setDigest(digest)
+        .setDecision(ApprovalDecision.APPROVAL_DECISION_APPROVE)
+        .build();
+  }
+
+  private GroupReply count(
+      GroupRecord group, ApprovalRequest request, List<ByteString> approvals, int needed)
+      throws RefusedException {
+    return core.call(
+        GroupCall.newBuilder()
+            .setCountApprovals(
+                CountApprovals.newBuilder()
+                    .setGroup(GroupCalls.group(group.parties(), group.attested()))
+                    .setRequest(request)
+                    .addAllApprovals(approvals)
+                    .setNeeded(needed))
+            .build());
+  }
+
+  private ByteString digest(GroupRecord group) throws RefusedException {
+    Epoch epoch = new Epoch(group.group(), group.epoch());
+    ByteString known = digests.get(epoch);
+    if (known == null) {
+      CheckGroup.Builder check =
+          CheckGroup.newBuilder().setGroup(GroupCalls.group(group.parties(), group.attested()));
+      GroupReply reply = core.call(GroupCall.newBuilder().setCheckGroup(check).build());
+      if (!reply.hasGroupChecked()) {
+        throw new IllegalStateException("a group that this party keeps does not hold");
+      }
+      known = reply.getGroupChecked().getDigest();
+      digests.put(epoch, known);
+    }
+    return known;
+  }
+
+  private static void require(boolean condition, String otherwise, NeededApprovals needed)
+      throws RefusedException {
+    if (!condition) {
+      throw missing(otherwise, needed);
+    }
+  }
+
+  private static RefusedException missing(String cause, NeededApprovals needed) {
+    return new RefusedException(
+        RefusalReason.REFUSAL_REASON_APPROVALS_MISSING,
+        "%s; needed are %d of %s".formatted(cause, needed.needed(), needed.group()));
+  }
+}
