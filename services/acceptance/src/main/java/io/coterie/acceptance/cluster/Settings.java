@@ -268,14 +268,15 @@ public final class Settings {
       text.append("      - name: %s\n".formatted(requester.name()));
       text.append("        public-key-file: %s\n".formatted(requester.publicKey()));
       text.append("        keys: [\"%s\"]\n".formatted(requester.keys()));
-      for (String right : List.of("create", "refresh", "reshare")) {
+      for (String right : List.of("create", "import", "refresh", "reshare")) {
         text.append("        may-%s-keys: true\n".formatted(right));
       }
       text.append("        may-create-groups: true\n");
       text.append("        may-open-approvals: true\n");
       text.append("        min-threshold: %d\n".formatted(requester.fewest()));
       text.append("        min-parties: %d\n".formatted(requester.fewest()));
-      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
+      text.append(
+          "        schemes: [bls12381, ecdsa-secp256k1, ed25519, ed25519-exact, bip340-secp256k1]\n");
       text.append("        payloads: [message, ");
       text.append(requester.digests() ? "digest, " : "");
       text.append(

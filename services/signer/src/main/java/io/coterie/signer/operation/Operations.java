@@ -17,6 +17,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param strict whether a party contributes to one session of a request alone, by requester
  * @param discard tells the core that a presignature is not kept
+ * @param importer takes the share of an imported key
  * @param self id of this party
  * @param nanos a clock that only goes forward
  */
@@ -26,6 +27,7 @@ public record Operations(
     RequestBindings bindings,
     Predicate<String> strict,
     Consumer<ByteString> discard,
+    ShareImporter importer,
     int self,
     LongSupplier nanos) {
 
@@ -39,6 +41,9 @@ public record Operations(
     return switch (plan.work()) {
       case Work.Sign _, Work.SignPresigned _ -> {
         Signing signing = new Signing(plan, shares);
+        if (plan.protocol().isOfPairs()) {
+          yield new ExactSigning(signing, shares, self);
+        }
         yield order == null
             ? signing
             : new BoundSigning(
@@ -51,6 +56,8 @@ public record Operations(
       }
       case Work.Presign work ->
           new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);
+      case Work.Import work ->
+          new KeyImport(plan, work, coordinator.name(), shares, importer, self);
       case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);
       case Work.Refresh _, Work.Reshare _ -> new NextEpoch(plan, coordinator.name(), shares, self);
     };
