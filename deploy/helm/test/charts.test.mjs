@@ -386,31 +386,20 @@ test("signer: the rights over keys are off unless a rule gives them", () => {
         "ConfigMap",
       ).data["config.yaml"],
     ).coterie.signer.requesters[0];
-  const rights = ["may-create-keys", "may-refresh-keys", "may-reshare-keys", "may-create-groups", "may-open-approvals"];
-  assert.deepEqual(
-    rights.map((right) => rule({})[right]),
-    [false, false, false, false, false],
-  );
-  assert.deepEqual(
-    rights.map((right) => rule({ mayCreateKeys: true })[right]),
-    [true, false, false, false, false],
-  );
-  assert.deepEqual(
-    rights.map((right) => rule({ mayRefreshKeys: true })[right]),
-    [false, true, false, false, false],
-  );
-  assert.deepEqual(
-    rights.map((right) => rule({ mayReshareKeys: true })[right]),
-    [false, false, true, false, false],
-  );
-  assert.deepEqual(
-    rights.map((right) => rule({ mayCreateGroups: true })[right]),
-    [false, false, false, true, false],
-  );
-  assert.deepEqual(
-    rights.map((right) => rule({ mayOpenApprovals: true })[right]),
-    [false, false, false, false, true],
-  );
+  const rights = {
+    mayCreateKeys: "may-create-keys",
+    mayImportKeys: "may-import-keys",
+    mayRefreshKeys: "may-refresh-keys",
+    mayReshareKeys: "may-reshare-keys",
+    mayCreateGroups: "may-create-groups",
+    mayOpenApprovals: "may-open-approvals",
+  };
+  const given = (more) => Object.values(rights).filter((right) => rule(more)[right] !== false);
+  assert.deepEqual(given({}), []);
+  for (const [value, right] of Object.entries(rights)) {
+    assert.deepEqual(given({ [value]: true }), [right]);
+    assert.equal(rule({ [value]: true })[right], true);
+  }
   assert.deepEqual(rule({ payloads: [] }).payloads, []);
   assert.equal(rule({})["public-key-file"], "/etc/coterie/config/requester-treasury.pem");
   assert.equal(rule({}).lapse, undefined);

@@ -12,6 +12,7 @@ import java.io.PrintWriter;
 import java.io.StringWriter;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Base64;
 import java.util.HexFormat;
@@ -19,6 +20,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import org.bouncycastle.math.ec.rfc8032.Ed25519;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
@@ -32,7 +34,8 @@ class CommandLineTest {
   /** Commands that ask before they sign an intent. */
   private static final Set<String> SIGNING = Set.of("sign", "intent", "cancel", "load");
 
-  private static final Set<String> SIGNING_WITH_KEYS = Set.of("create", "refresh", "reshare");
+  private static final Set<String> SIGNING_WITH_KEYS =
+      Set.of("create", "import", "refresh", "reshare");
 
   @TempDir Path folder;
 
@@ -210,6 +213,69 @@ class CommandLineTest {
     Run ended = coterie(shared, "key", "cancel", "by-hand-ecdsa", "--request-id", request.group(1));
     assertThat(ended.exitCode()).isEqualTo(3);
     assertThat(ended.err()).contains("OPERATION_DECIDED");
+  }
+
+  /** TEST 2 of RFC 8032. */
+  @Test
+  void anImportedKeySignsExactlyAsItsOwnerDid(Running shared) throws Exception {
+    byte[] seed =
+        ByteString.fromHex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
+            .toByteArray();
+    Path file = Files.write(folder.resolve("seed"), seed);
+    String[] imported = {
+      "keys", "import", "owned", "--seed", "" + file, "--parties", "party-1,party-2,party-3"
+    };
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-r--r--"));
+    assertThat(coterie(shared, imported).err()).contains("chmod 600");
+    Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("rw-------"));
+    Run key = succeeds(shared, imported);
+    assertThat(key.value("origin")).isEqualTo("imported");
+    String publicKey = key.value("public key");
+    assertThat(publicKey)
+        .isEqualTo("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+
+    String[] sign = {"sign", "owned", "--scheme", "ed25519-exact", "-m", "r"};
+    String signature = succeeds(shared, sign).value("signature");
+    assertThat(signature)
+        .isEqualTo(
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                + "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+    assertThat(succeeds(shared, sign).value("signature")).isEqualTo(signature);
+    ByteString message = ByteString.copyFromUtf8("r");
+    byte[] bytes = ByteString.fromHex(signature).toByteArray();
+    assertThat(
+            Ed25519.verify(
+                bytes,
+                0,
+                ByteString.fromHex(publicKey).toByteArray(),
+                0,
+                message.toByteArray(),
+                0,
+                message.size()))
+        .isTrue();
+    assertThat(
+            shared
+                .outside()
+                .ed25519(ByteString.fromHex(publicKey), message, ByteString.copyFrom(bytes))
+                .valid())
+        .isTrue();
+
+    Run refresh = coterie(shared, "keys", "refresh", "owned");
+    assertThat(refresh.exitCode()).isEqualTo(3);
+    assertThat(refresh.err()).contains("UNSUPPORTED_SCHEME");
+    Run generated =
+        coterie(
+            shared,
+            "keys",
+            "create",
+            "made",
+            "--scheme",
+            "ed25519-exact",
+            "--threshold",
+            "2",
+            "--parties",
+            "party-1,party-2");
+    assertThat(generated.err()).contains("UNSUPPORTED_SCHEME");
   }
 
   private static Run create(Running shared, String key, String scheme) {

@@ -101,6 +101,7 @@ class EveryFieldTest {
         "proof_of_possession",
         "epoch",
         "reshare_epoch",
+        "origin",
         "request_id",
         "xpub",
         "fingerprint",

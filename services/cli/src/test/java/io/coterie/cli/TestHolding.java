@@ -126,6 +126,7 @@ final class TestHolding {
             .setScheme(scheme)
             .setThreshold(keyPublic.getThreshold())
             .setState(Key.State.ACTIVE)
+            .setOrigin(Key.Origin.GENERATED)
             .setPublicKey(keys.verifyingKey(keyPublic, KeyTarget.SELF))
             .setProofOfPossession(keyPublic.getProofOfPossession())
             .setEpoch(keyPublic.getEpoch())

@@ -237,7 +237,7 @@ final class FastRun implements ProtocolCore.Run {
 
   private Done done() {
     return switch (protocol.operation()) {
-      case KEYGEN -> key(config.getEpoch());
+      case KEYGEN, IMPORT -> key(config.getEpoch());
       case REFRESH, RESHARE -> key(config.getEpoch() + 1);
       case PRESIGN -> presignatures();
       case SIGN, SIGN_PRESIGNED -> Done.newBuilder().setSignature(signature(config, runs)).build();

@@ -62,7 +62,7 @@ record Ordered(int number, ByteString session, Order order, ByteString bytes, Ca
   /** The epoch of the shares that it makes; 0 if it makes none. */
   int makesEpoch() {
     return switch (protocol().operation()) {
-      case KEYGEN -> order.getEpoch();
+      case KEYGEN, IMPORT -> order.getEpoch();
       case REFRESH, RESHARE -> order.getEpoch() + 1;
       case SIGN, PRESIGN, SIGN_PRESIGNED -> 0;
     };

@@ -4,6 +4,8 @@ package io.coterie.trust;
 public enum KeyRight {
   /** Makes a new key, or a new epoch of a group of approvers. */
   CREATE,
+  /** Has parties take over a key that exists already. */
+  IMPORT,
   /** Gives the same parties new shares. */
   REFRESH,
   /** Gives shares to other parties, or changes the threshold. */

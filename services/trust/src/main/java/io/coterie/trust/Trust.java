@@ -77,11 +77,13 @@ public record Trust(Roster roster, List<Requester> requesters, int corrupt) {
 
     /**
      * Whether a reshare of a key of that name keeps to the floors of this requester, whoever asks
-     * for it: it may itself create or reshare that key.
+     * for it: it may itself create, import or reshare that key.
      */
     public boolean bounds(String key) {
       return mayAskFor(key)
-          && (rights.contains(KeyRight.CREATE) || rights.contains(KeyRight.RESHARE));
+          && (rights.contains(KeyRight.CREATE)
+              || rights.contains(KeyRight.IMPORT)
+              || rights.contains(KeyRight.RESHARE));
     }
 
     @Override

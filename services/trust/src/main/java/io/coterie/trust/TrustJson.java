@@ -138,6 +138,7 @@ final class TrustJson {
   private static KeyRight right(JsonNode node) {
     return switch (string(node, "an element of rights")) {
       case "create" -> KeyRight.CREATE;
+      case "import" -> KeyRight.IMPORT;
       case "refresh" -> KeyRight.REFRESH;
       case "reshare" -> KeyRight.RESHARE;
       case "open" -> KeyRight.OPEN;

@@ -84,6 +84,7 @@ final class RehearsedKey {
             .setScheme(Scheme.SCHEME_ED25519)
             .setThreshold(PARTIES)
             .setState(Key.State.ACTIVE)
+            .setOrigin(Key.Origin.GENERATED)
             .setPublicKey(publicKey)
             .setEpoch(1)
             .setFingerprint(KeyFingerprint.of(keyPublic))

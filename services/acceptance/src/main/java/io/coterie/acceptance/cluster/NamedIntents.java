@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -83,6 +84,11 @@ public final class NamedIntents {
   }
 
   public SignedIntent sign(KeyIntent intent) {
+    return signer.sign(
+        intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
+  }
+
+  public SignedIntent sign(ImportIntent intent) {
     return signer.sign(
         intent.toBuilder().setInstallation(installation(intent.getInstallation())).build());
   }

@@ -274,7 +274,7 @@ public final class Settings {
       if (requester.approved()) {
         text.append("        approvals: {group: %s, needed: 2}\n".formatted(Cluster.APPROVERS));
       } else {
-        for (String right : List.of("create", "refresh", "reshare")) {
+        for (String right : List.of("create", "import", "refresh", "reshare")) {
           text.append("        may-%s-keys: true\n".formatted(right));
         }
         text.append("        may-create-groups: true\n");
@@ -282,7 +282,8 @@ public final class Settings {
       }
       text.append("        min-threshold: %d\n".formatted(requester.fewest()));
       text.append("        min-parties: %d\n".formatted(requester.fewest()));
-      text.append("        schemes: [bls12381, ecdsa-secp256k1, ed25519, bip340-secp256k1]\n");
+      text.append(
+          "        schemes: [bls12381, ecdsa-secp256k1, ed25519, ed25519-exact, bip340-secp256k1]\n");
       text.append("        payloads: [message, ");
       text.append(requester.digests() ? "digest, " : "");
       text.append(

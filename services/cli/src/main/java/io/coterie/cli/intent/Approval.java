@@ -9,6 +9,7 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -92,6 +93,11 @@ public final class Approval {
 
   /** Shows an intent to create a key and asks for consent. */
   public void require(@Nullable CommandSpec spec, String requester, KeyIntent intent) {
+    require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
+  }
+
+  /** Shows an intent to import a key and asks for consent. */
+  public void require(@Nullable CommandSpec spec, String requester, ImportIntent intent) {
     require(spec, out -> IntentPrinting.show(out, heading(requester), intent));
   }
 

@@ -15,6 +15,7 @@ import io.coterie.platform.scheme.KeyFingerprint;
 import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -103,6 +104,16 @@ final class IntentPrinting {
     terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
     Output.row(out, "asks for", "a new key");
     Output.row(out, "", holders(intent.getThreshold(), intent.getPartiesList()));
+    Output.row(out, "", "request id: " + intent.getRequestId());
+    digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
+  }
+
+  static void show(PrintWriter out, String heading, ImportIntent intent) {
+    about(out, heading, intent.getKey(), ByteString.EMPTY, intent.getInstallation());
+    terms(out, intent.getScheme(), intent.getPurpose(), intent.getNotAfter());
+    Output.row(out, "asks for", "the import of a key that exists already");
+    Output.row(out, "", holders(intent.getThreshold(), intent.getPartiesList()));
+    Output.row(out, "", "public key: " + hex(intent.getPublicKey()));
     Output.row(out, "", "request id: " + intent.getRequestId());
     digest(out, "digest", IntentVerifier.digest(intent.toByteString()));
   }

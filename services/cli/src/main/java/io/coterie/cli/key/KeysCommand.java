@@ -19,6 +19,8 @@ import io.coterie.platform.payload.BitcoinAddress;
 import io.coterie.platform.payload.Chain;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
+import io.coterie.proto.custody.v1.ImportIntent;
+import io.coterie.proto.custody.v1.ImportKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -28,8 +30,10 @@ import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.RefreshKeyRequest;
 import io.coterie.proto.custody.v1.ReshareIntent;
 import io.coterie.proto.custody.v1.ReshareKeyRequest;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import java.io.PrintWriter;
+import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -46,7 +50,7 @@ import picocli.CommandLine.Spec;
     aliases = "key",
     mixinStandardHelpOptions = true,
     synopsisSubcommandLabel = "COMMAND",
-    description = "Create and look up keys, give them new shares.")
+    description = "Create, import and look up keys, give them new shares.")
 public final class KeysCommand {
   private static final int PAGE = 50;
 
@@ -114,6 +118,69 @@ public final class KeysCommand {
           "was created by another intent than this one");
       output.key(out(), answer, created);
       receipts(output, keys, created);
+      return 0;
+    }
+  }
+
+  @Command(
+      name = "import",
+      mixinStandardHelpOptions = true,
+      description =
+          "Have parties take over an Ed25519 key that exists already, so that any two of them sign"
+              + " exactly as RFC 8032 says. The key is split here, and no party sees it.")
+  int importKey(
+      @Mixin Profile profile,
+      @Mixin Output output,
+      @Mixin IntentOptions common,
+      @Mixin Approval approval,
+      @Parameters(paramLabel = "KEY", description = "1 to 63 of [a-z0-9-], a letter first.")
+          String key,
+      @Option(
+              names = "--seed",
+              required = true,
+              paramLabel = "FILE",
+              description = "The Ed25519 key, as PEM (PKCS#8) or the 32 bytes of its seed.")
+          Path file,
+      @Option(
+              names = "--parties",
+              required = true,
+              split = ",",
+              paramLabel = "NAME",
+              description = "Parties that will hold a share, in the roster's spelling.")
+          List<String> parties) {
+    IntentSigner signer = profile.requesterKey();
+    SplitSeed split = SplitSeed.of(Spelling.keyName(key), file, parties, profile.trust().roster());
+    ImportIntent intent =
+        ImportIntent.newBuilder()
+            .setRequestId(common.requestId())
+            .setKey(Spelling.keyName(key))
+            .setScheme(Scheme.SCHEME_ED25519_EXACT)
+            .setThreshold(IntentVerifier.IMPORT_THRESHOLD)
+            .addAllParties(parties)
+            .setPublicKey(split.publicKey())
+            .addAllShareDigests(split.shares().stream().map(IntentVerifier::digest).toList())
+            .setInstallation(profile.trust().roster().installation())
+            .setPurpose(common.purpose())
+            .setNotAfter(common.notAfter())
+            .build();
+    approval.require(spec, profile.requester(), intent);
+    SignedIntent signed = signer.sign(intent);
+    try (Profile.Connection connection = profile.connect()) {
+      AttestedKeys keys = new AttestedKeys(profile, connection);
+      err().println("request id " + intent.getRequestId());
+      Key answer =
+          stub(profile, connection)
+              .importKey(
+                  ImportKeyRequest.newBuilder()
+                      .setSignedIntent(signed)
+                      .addAllEncryptedShares(split.shares())
+                      .build());
+      AttestedKey imported = keys.require(intent.getKey(), answer);
+      require(
+          imported.creation().equals(IntentVerifier.digest(signed.getPayload())),
+          imported,
+          "was made by another intent than this one");
+      output.key(out(), answer, imported);
       return 0;
     }
   }

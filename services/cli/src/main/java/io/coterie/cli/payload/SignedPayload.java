@@ -43,8 +43,12 @@ public final class SignedPayload {
     if (intent.hasTaproot() && intent.getScheme() != Scheme.SCHEME_BIP340_SECP256K1) {
       throw CliException.local("only keys of scheme bip340-secp256k1 have Taproot output keys");
     }
-    if (intent.getScheme() == Scheme.SCHEME_ED25519 && intent.getDerivationPathCount() > 0) {
-      throw CliException.local("keys of scheme ed25519 have no children");
+    boolean edwards =
+        intent.getScheme() == Scheme.SCHEME_ED25519
+            || intent.getScheme() == Scheme.SCHEME_ED25519_EXACT;
+    if (edwards && intent.getDerivationPathCount() > 0) {
+      throw CliException.local(
+          "keys of scheme " + Spelling.scheme(intent.getScheme()) + " have no children");
     }
     if (!KeyTarget.of(intent).isWellFormed()) {
       throw CliException.local("the root of a script tree is 32 bytes");
@@ -94,7 +98,8 @@ public final class SignedPayload {
           BlsVerifier.verify(
               publicKey.toByteArray(), toSign.toByteArray(), signature.toByteArray());
       case SCHEME_ECDSA_SECP256K1 -> EcdsaVerifier.verify(publicKey, toSign, signature);
-      case SCHEME_ED25519 -> SchnorrVerifier.ed25519(publicKey, toSign, signature);
+      case SCHEME_ED25519, SCHEME_ED25519_EXACT ->
+          SchnorrVerifier.ed25519(publicKey, toSign, signature);
       case SCHEME_BIP340_SECP256K1 -> SchnorrVerifier.bip340(publicKey, toSign, signature);
       case SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
     };

@@ -205,7 +205,7 @@ public final class LoadCommand implements Callable<Integer> {
         ByteString.copyFrom(ByteBuffer.allocate(DIGEST_BYTES).putInt(number).rewind());
     return switch (found.scheme()) {
       case SCHEME_BLS12381 -> intent.setMessage(content).build();
-      case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1, SCHEME_ED25519 ->
+      case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1, SCHEME_ED25519, SCHEME_ED25519_EXACT ->
           intent.setDigest(content).build();
       case SCHEME_UNSPECIFIED, UNRECOGNIZED ->
           throw CliException.local(found.name() + " is of a scheme that is not known here");

@@ -116,6 +116,8 @@ public final class Output {
     row(out, "name", attested.name());
     row(out, "state", answer.getState().name());
     row(out, "scheme", Spelling.scheme(attested.scheme()));
+    // Those who had the key before may have it still.
+    row(out, "origin", attested.origin() == Key.Origin.IMPORTED ? "imported" : "");
     row(
         out,
         "threshold",

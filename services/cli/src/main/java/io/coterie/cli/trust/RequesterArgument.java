@@ -93,7 +93,10 @@ final class RequesterArgument {
         .filter(right -> right.name().toLowerCase(Locale.ROOT).equals(value))
         .findFirst()
         .orElseThrow(
-            () -> wrong(option, "may=sign, may=create, may=refresh, may=reshare or may=open"));
+            () ->
+                wrong(
+                    option,
+                    "may=sign, may=create, may=import, may=refresh, may=reshare or" + " may=open"));
   }
 
   private CliException wrong(String option, String expected) {
@@ -120,7 +123,7 @@ final class RequesterArgument {
       throw CliException.local(
           "requester "
               + name
-              + ": say with may=create, may=refresh, may=reshare and may=open what it may ask for,"
+              + ": say with may=create, may=import, may=refresh, may=reshare and may=open what it may ask for,"
               + " or with may=sign that it asks for signatures alone");
     }
     if (Set.of(KeyRight.OPEN).containsAll(rights) && minThreshold == 0 && minParties == 0) {

@@ -9,12 +9,14 @@ import io.coterie.coordinator.custody.request.IntentCheck;
 import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.CancelKeyOperationRequest;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.EpochStatement;
 import io.coterie.proto.custody.v1.GetKeyRequest;
+import io.coterie.proto.custody.v1.ImportKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
 import io.coterie.proto.custody.v1.ListKeysRequest;
@@ -64,6 +66,22 @@ public final class KeyApi implements KeyServiceGrpc.AsyncService, BindableServic
     VerifiedIntent.KeyCreation intent =
         call.accept(intents, request.getSignedIntent(), VerifiedIntent.KeyCreation.class);
     KeyRecord record = call.await(caller -> creations.create(intent, caller));
+    Call.requireSuccess(record.error());
+    answer(answer, record);
+  }
+
+  @Override
+  public void importKey(ImportKeyRequest request, StreamObserver<Key> answer) {
+    Call call = Call.current();
+    VerifiedIntent.KeyImport intent =
+        call.accept(intents, request.getSignedIntent(), VerifiedIntent.KeyImport.class);
+    VerifiedIntent.KeyImport whole;
+    try {
+      whole = intent.with(request.getEncryptedSharesList());
+    } catch (IntentException e) {
+      throw e.toCustodyException();
+    }
+    KeyRecord record = call.await(caller -> creations.create(whole, caller));
     Call.requireSuccess(record.error());
     answer(answer, record);
   }

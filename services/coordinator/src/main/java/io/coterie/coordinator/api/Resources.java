@@ -113,7 +113,8 @@ final class Resources {
           .setEpoch(keyPublic.getEpoch())
           .setFingerprint(KeyFingerprint.of(keyPublic))
           .setAttestation(made.attestation())
-          .setReshareEpoch(made.reshareEpoch());
+          .setReshareEpoch(made.reshareEpoch())
+          .setOrigin(made.origin());
       keys.xpub(keyPublic).ifPresent(key::setXpub);
     }
     if (record.error() != null) {

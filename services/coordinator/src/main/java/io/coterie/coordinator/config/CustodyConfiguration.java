@@ -122,6 +122,8 @@ class CustodyConfiguration {
             new EcdsaVerifier(),
             Scheme.SCHEME_ED25519,
             new Ed25519Verifier(),
+            Scheme.SCHEME_ED25519_EXACT,
+            new Ed25519Verifier(),
             Scheme.SCHEME_BIP340_SECP256K1,
             new Bip340Verifier());
     return new Sessions(

@@ -83,7 +83,7 @@ final class Accusations {
               .addAllDealers(reshare.dealers())
               .addAllReceivers(reshare.receivers())
               .setKeyPublic(reshare.current());
-      case Work.Keygen _, Work.Sign _, Work.Presign _ -> {}
+      case Work.Keygen _, Work.Import _, Work.Sign _, Work.Presign _ -> {}
     }
     return config.build();
   }

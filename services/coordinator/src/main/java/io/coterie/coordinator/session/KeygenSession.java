@@ -305,7 +305,7 @@ public final class KeygenSession extends ObservedSession {
 
   /** Whether parties abandon a share in the end if not all of them have one. */
   private boolean renews() {
-    return !(plan.work() instanceof Work.Keygen);
+    return plan.work().operation().makesNextEpoch();
   }
 
   private SessionOutcome aborted(AbortCause cause, boolean hopeless) {

@@ -6,6 +6,7 @@ import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.telemetry.TraceContext;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Member;
@@ -80,6 +81,23 @@ public record SessionPlan(
       @Override
       public Operation operation() {
         return Operation.KEYGEN;
+      }
+    }
+
+    /**
+     * Take over a key that exists already.
+     *
+     * @param shares of the parties, as its owner has encrypted them, ascending; empty to ask what
+     *     became of the request, and start nothing
+     */
+    record Import(List<PartyBytes> shares) implements Work {
+      public Import {
+        shares = List.copyOf(shares);
+      }
+
+      @Override
+      public Operation operation() {
+        return Operation.IMPORT;
       }
     }
 

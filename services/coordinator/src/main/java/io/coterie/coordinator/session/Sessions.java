@@ -15,6 +15,7 @@ import io.coterie.platform.protocol.SessionId;
 import io.coterie.platform.telemetry.ProtocolMetrics;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Scheme;
+import io.coterie.proto.party.v1.ImportedShares;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionCancel;
@@ -183,6 +184,7 @@ public final class Sessions {
           case Work.Presign presign ->
               new PresignSession(order, plan, presign, protocol, this, channel);
           case Work.Keygen keygen -> new KeygenSession(order, plan, protocol, this, channel);
+          case Work.Import taken -> new KeygenSession(order, plan, protocol, this, channel);
           case Work.Refresh refresh -> new KeygenSession(order, plan, protocol, this, channel);
           case Work.Reshare reshare -> new KeygenSession(order, plan, protocol, this, channel);
         });
@@ -245,6 +247,11 @@ public final class Sessions {
         order.setCoordinatorIncarnation(incarnation);
       }
       case Work.Keygen keygen -> {}
+      case Work.Import taken -> {
+        if (!taken.shares().isEmpty()) {
+          order.setImported(ImportedShares.newBuilder().addAllShares(taken.shares()));
+        }
+      }
       case Work.Refresh refresh -> {}
       case Work.Reshare reshare ->
           order.addAllDealers(reshare.dealers()).setKeyPublic(reshare.current());

@@ -13,6 +13,7 @@ import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.party.v1.Completed;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionEnvelope;
@@ -93,6 +94,9 @@ public final class SigningSession extends ObservedSession {
 
   /** Starts observing; the order travels meanwhile. */
   void observe() {
+    if (protocol.isOfPairs()) {
+      return; // The parties talk with each other alone, and tell what came of it.
+    }
     lane.offer(
         () -> {
           try {
@@ -298,8 +302,22 @@ public final class SigningSession extends ObservedSession {
                   false));
         }
       }
+      case COMPLETED -> hear(sender, report.getCompleted());
       // The parties' own view of the end: this observer has its own.
-      case COMPLETED, TIMED_OUT, DECLINED, OUTCOME_NOT_SET -> {}
+      case TIMED_OUT, DECLINED, OUTCOME_NOT_SET -> {}
+    }
+  }
+
+  /** Where nothing is observed, the first valid signature ends the session. */
+  private void hear(Member sender, Completed completed) {
+    if (!protocol.isOfPairs()) {
+      return;
+    }
+    Signature told = new Signature(completed.getSignature(), OptionalInt.empty());
+    if (sessions.isValid(plan.scheme(), work.what(), told)) {
+      end(new SessionOutcome.Signed(told, Set.of()));
+    } else {
+      sessions.telemetry().dropped("signature");
     }
   }
 

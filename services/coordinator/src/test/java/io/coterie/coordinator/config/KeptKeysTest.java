@@ -127,6 +127,7 @@ class KeptKeysTest {
         .setThreshold(threshold)
         .addAllParties(asked.getPartiesList())
         .setState(Key.State.ACTIVE)
+        .setOrigin(Key.Origin.GENERATED)
         .setPublicKey(keyPublic.getPublicKey())
         .setEpoch(1)
         .setFingerprint(KeyFingerprint.of(keyPublic))

@@ -12,6 +12,7 @@ import io.coterie.coordinator.TestKeys;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.coordinator.verification.BlstVerifier;
 import io.coterie.coordinator.verification.EcdsaVerifier;
+import io.coterie.coordinator.verification.Ed25519Verifier;
 import io.coterie.mpc.MpcCore;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
@@ -159,7 +160,9 @@ class SessionsTest {
               Scheme.SCHEME_BLS12381,
               new BlstVerifier(),
               Scheme.SCHEME_ECDSA_SECP256K1,
-              new EcdsaVerifier()),
+              new EcdsaVerifier(),
+              Scheme.SCHEME_ED25519_EXACT,
+              new Ed25519Verifier()),
           new PartyHealth(System::nanoTime),
           Runnable::run,
           new ProtocolMetrics(registry, "coordinator", "local"),
@@ -441,6 +444,46 @@ class SessionsTest {
     assertThat(closed).isTrue();
     say(p1, envelope(session));
     say(p2, refused(session, RefusalReason.REFUSAL_REASON_FORBIDDEN));
+  }
+
+  /** TEST 2 of RFC 8032. The parties talk with each other alone: nothing is observed. */
+  @Test
+  void a_pair_tells_its_signature_and_a_wrong_one_is_dropped() throws Exception {
+    ByteString publicKey =
+        ByteString.fromHex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+    ByteString signature =
+        ByteString.fromHex(
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                + "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+    ObservedSession session =
+        start(
+            new SessionPlan.Work.Sign(
+                new ToSign(ByteString.copyFromUtf8("r"), publicKey, KeyTarget.SELF),
+                KeyPublic.newBuilder().setPublicKey(publicKey).build(),
+                null,
+                List.of()),
+            Scheme.SCHEME_ED25519_EXACT,
+            SignedIntent.getDefaultInstance(),
+            p1,
+            p2);
+    assertThat(observed).isEmpty();
+    say(p1, told(session, ByteString.copyFrom(new byte[64])));
+    say(p3, told(session, signature));
+    assertThat(session.hasEnded()).isFalse();
+    say(p2, told(session, signature));
+    assertThat(session.await(LONG))
+        .isInstanceOfSatisfying(
+            SessionOutcome.Signed.class,
+            signed -> assertThat(signed.signature().bytes()).isEqualTo(signature));
+  }
+
+  private static PartyMessage told(ObservedSession session, ByteString signature) {
+    return PartyMessage.newBuilder()
+        .setReport(
+            SessionReport.newBuilder()
+                .setSessionId(session.id().bytes())
+                .setCompleted(Completed.newBuilder().setSignature(signature)))
+        .build();
   }
 
   @Test

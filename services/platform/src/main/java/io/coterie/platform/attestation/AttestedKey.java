@@ -117,11 +117,17 @@ public record AttestedKey(
     requireField("xpub", key.getXpub().equals(xpub().orElse("")));
     requireField("fingerprint", key.getFingerprint().equals(fingerprint()));
     requireField("reshare_epoch", key.getReshareEpoch() == reshareEpoch());
+    requireField("origin", key.getOrigin() == origin());
     requireField("error", !key.hasError());
   }
 
   private static void requireField(String field, boolean agrees) throws AttestationException {
     require(agrees, AttestationProblem.FIELD_OTHER, field);
+  }
+
+  /** Where it comes from: no scheme has keys of both kinds. */
+  public Key.Origin origin() {
+    return scheme == Scheme.SCHEME_ED25519_EXACT ? Key.Origin.IMPORTED : Key.Origin.GENERATED;
   }
 
   /** The key itself, in the scheme's standard encoding. */

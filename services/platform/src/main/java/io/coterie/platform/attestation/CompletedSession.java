@@ -13,6 +13,7 @@ import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.EvidenceSignature;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.trust.KeyRight;
 import io.coterie.trust.Trust;
 import java.util.Collection;
@@ -49,12 +50,23 @@ record CompletedSession(
       throws AttestationException {
     String place = "its creation";
     TrustedIntent asked = TrustedIntent.of(key, place, completion.getSignedIntent(), trust);
-    if (!(asked.intent() instanceof VerifiedIntent.KeyCreation creation)) {
+    if (!(asked.intent() instanceof VerifiedIntent.NewKey creation)) {
       throw new AttestationException(AttestationProblem.INTENT_KIND, place);
     }
-    asked.requireRight(KeyRight.CREATE);
+    VerifiedIntent.KeyImport imported =
+        creation instanceof VerifiedIntent.KeyImport taken ? taken : null;
+    asked.requireRight(imported == null ? KeyRight.CREATE : KeyRight.IMPORT);
+    // A generated key has no prefix, so there are no exact nonces for it.
+    require(
+        (imported != null) == (creation.scheme() == Scheme.SCHEME_ED25519_EXACT),
+        AttestationProblem.INTENT_KIND,
+        place);
     Map<Integer, Boolean> signers = signers(key, place, completion, FIRST_EPOCH, creation, trust);
     KeyPublic keyPublic = keyPublic(key, place, completion, FIRST_EPOCH, creation);
+    require(
+        imported == null || imported.publicKey().equals(keyPublic.getPublicKey()),
+        AttestationProblem.INTENT_PUBLIC_KEY_OTHER,
+        place);
     requireThreshold(place, keyPublic, creation.threshold());
     SortedMap<Integer, String> holders =
         Holders.of(place, creation.parties(), ids(keyPublic), trust);

@@ -6,6 +6,8 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import com.google.protobuf.ByteString;
 import java.io.ByteArrayOutputStream;
 import java.security.GeneralSecurityException;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.security.PrivateKey;
 import java.security.PublicKey;
 import java.security.Signature;
@@ -23,6 +25,9 @@ public final class Dsse {
 
   /** {@code KeyIntent}. */
   static final String KEY_TYPE = "application/vnd.coterie.key-intent.v1+protobuf";
+
+  /** {@code ImportIntent}. */
+  static final String IMPORT_TYPE = "application/vnd.coterie.import-intent.v1+protobuf";
 
   /** {@code RefreshIntent}. */
   static final String REFRESH_TYPE = "application/vnd.coterie.refresh-intent.v1+protobuf";
@@ -46,6 +51,17 @@ public final class Dsse {
   private static final String ECDSA = "SHA256withECDSA";
 
   private Dsse() {}
+
+  /** SHA-256 of the bytes. */
+  static ByteString sha256(ByteString bytes) {
+    try {
+      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
+      sha256.update(bytes.asReadOnlyByteBuffer());
+      return ByteString.copyFrom(sha256.digest());
+    } catch (NoSuchAlgorithmException e) {
+      throw new IllegalStateException("every JDK has SHA-256", e);
+    }
+  }
 
   /** {@code "DSSEv1" SP len(type) SP type SP len(payload) SP payload}, lengths in decimal. */
   public static byte[] pae(String payloadType, ByteString payload) {

@@ -47,6 +47,8 @@ public enum IntentProblem {
       ErrorReason.INTENT_MALFORMED, "taproot.merkle_root is neither empty nor 32 bytes"),
   MESSAGE_MISSING(ErrorReason.INTENT_MALFORMED, "there is nothing to sign"),
   MESSAGE_TOO_LARGE(ErrorReason.REQUEST_TOO_LARGE, "the payload has more than 64 KiB"),
+  MESSAGE_TOO_LARGE_FOR_SCHEME(
+      ErrorReason.REQUEST_TOO_LARGE, "ED25519_EXACT signs messages of at most 1359 bytes"),
   PAYLOAD_NOT_FOR_SCHEME(
       ErrorReason.INTENT_MALFORMED, "keys of this scheme do not sign this kind of payload"),
   DIGEST_LENGTH(ErrorReason.INTENT_MALFORMED, "digest is not 32 bytes"),
@@ -143,6 +145,16 @@ public enum IntentProblem {
   THRESHOLD_OUT_OF_RANGE(
       ErrorReason.THRESHOLD_INVALID, "threshold is not 1 to the number of parties"),
   ISSUER_THRESHOLD_OUT_OF_RANGE(ErrorReason.THRESHOLD_INVALID, "issuer_threshold is not 2 to 19"),
+  IMPORT_NOT_FOR_SCHEME(
+      ErrorReason.UNSUPPORTED_SCHEME, "only keys of ED25519_EXACT can be imported"),
+  IMPORT_THRESHOLD_OUT_OF_RANGE(
+      ErrorReason.THRESHOLD_INVALID,
+      "any two parties sign with an imported key: threshold is not 2"),
+  SHARE_DIGESTS_MALFORMED(
+      ErrorReason.INTENT_MALFORMED, "share_digests does not have 32 bytes for each party"),
+  SHARES_OTHER(
+      ErrorReason.INTENT_MALFORMED,
+      "encrypted_shares are not those that share_digests names, in the order of the parties"),
   PARTY_COUNT(ErrorReason.THRESHOLD_INVALID, "parties must have 1 to 20 elements"),
   PARTY_NAME_MALFORMED(ErrorReason.INTENT_MALFORMED, "a party's name is not 1 to 63 of [a-z0-9-]"),
   PARTY_DUPLICATE(ErrorReason.INTENT_MALFORMED, "a party occurs twice"),

@@ -3,6 +3,7 @@ package io.coterie.platform.intent;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
@@ -49,6 +50,11 @@ public final class IntentSigner {
   /** Signs "give this key new shares". */
   public SignedIntent sign(RefreshIntent intent) {
     return sign(Dsse.REFRESH_TYPE, intent.toByteString());
+  }
+
+  /** Signs "take over this key". */
+  public SignedIntent sign(ImportIntent intent) {
+    return sign(Dsse.IMPORT_TYPE, intent.toByteString());
   }
 
   /** Signs "give shares of this key to these parties". */

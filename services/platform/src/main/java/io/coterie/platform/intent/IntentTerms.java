@@ -3,6 +3,7 @@ package io.coterie.platform.intent;
 import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -43,6 +44,16 @@ public record IntentTerms(
   }
 
   static IntentTerms of(KeyIntent intent) {
+    return new IntentTerms(
+        intent.getRequestId(),
+        intent.getKey(),
+        intent.getScheme(),
+        intent.getInstallation(),
+        intent.getPurpose(),
+        intent.hasNotAfter() ? intent.getNotAfter() : null);
+  }
+
+  static IntentTerms of(ImportIntent intent) {
     return new IntentTerms(
         intent.getRequestId(),
         intent.getKey(),

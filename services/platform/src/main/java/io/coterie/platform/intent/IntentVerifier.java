@@ -8,6 +8,7 @@ import com.google.protobuf.Timestamp;
 import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
@@ -17,8 +18,6 @@ import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.TicketIntent;
-import java.security.MessageDigest;
-import java.security.NoSuchAlgorithmException;
 import java.security.PublicKey;
 import java.util.HashSet;
 import java.util.List;
@@ -38,6 +37,9 @@ public final class IntentVerifier {
 
   /** Bytes of a message, transaction, typed data or PSBT to sign. */
   public static final int MAX_MESSAGE = 64 * 1024;
+
+  /** Bytes of a message to sign exactly: eleven blocks of SHA-512, a full transaction of Solana. */
+  public static final int MAX_EXACT_MESSAGE = 1359;
 
   /** Bytes of a digest to sign. */
   public static final int DIGEST_BYTES = 32;
@@ -63,6 +65,12 @@ public final class IntentVerifier {
   /** Bytes of the key that a member of a group signs with. */
   public static final int IDENTITY_BYTES = 32;
 
+  /** Parties that sign with an imported key: the protocol is one of pairs. */
+  public static final int IMPORT_THRESHOLD = 2;
+
+  /** Bytes of an Ed25519 public key. */
+  private static final int ED25519_KEY_BYTES = 32;
+
   /** Bytes of an approval. */
   public static final int APPROVAL_BYTES = 416;
 
@@ -76,6 +84,7 @@ public final class IntentVerifier {
       Set.of(
           Dsse.SIGNING_TYPE,
           Dsse.KEY_TYPE,
+          Dsse.IMPORT_TYPE,
           Dsse.REFRESH_TYPE,
           Dsse.RESHARE_TYPE,
           Dsse.CANCEL_TYPE,
@@ -151,6 +160,9 @@ public final class IntentVerifier {
       case Dsse.KEY_TYPE ->
           new VerifiedIntent.KeyCreation(
               requester, digest, signed, check(decode(KeyIntent.parser(), payload)));
+      case Dsse.IMPORT_TYPE ->
+          new VerifiedIntent.KeyImport(
+              requester, digest, signed, check(decode(ImportIntent.parser(), payload)), List.of());
       case Dsse.REFRESH_TYPE ->
           new VerifiedIntent.KeyRefresh(
               requester, digest, signed, check(decode(RefreshIntent.parser(), payload)));
@@ -174,13 +186,7 @@ public final class IntentVerifier {
 
   /** SHA-256 of an intent's payload bytes. */
   public static ByteString digest(ByteString payload) {
-    try {
-      MessageDigest sha256 = MessageDigest.getInstance("SHA-256");
-      sha256.update(payload.asReadOnlyByteBuffer());
-      return ByteString.copyFrom(sha256.digest());
-    } catch (NoSuchAlgorithmException e) {
-      throw new IllegalStateException("every JDK has SHA-256", e);
-    }
+    return Dsse.sha256(payload);
   }
 
   private static <M extends Message> M decode(Parser<M> parser, ByteString payload)
@@ -223,6 +229,9 @@ public final class IntentVerifier {
     require(!content.isEmpty(), IntentProblem.MESSAGE_MISSING);
     require(content.size() <= MAX_MESSAGE, IntentProblem.MESSAGE_TOO_LARGE);
     require(
+        intent.getScheme() != Scheme.SCHEME_ED25519_EXACT || content.size() <= MAX_EXACT_MESSAGE,
+        IntentProblem.MESSAGE_TOO_LARGE_FOR_SCHEME);
+    require(
         kind != PayloadKind.DIGEST || content.size() == DIGEST_BYTES, IntentProblem.DIGEST_LENGTH);
     if (intent.hasApprovers()) {
       check(intent.getApprovers());
@@ -247,6 +256,19 @@ public final class IntentVerifier {
   private static KeyIntent check(KeyIntent intent) throws IntentException {
     check(IntentTerms.of(intent));
     checkHolders(intent.getThreshold(), intent.getPartiesList());
+    return intent;
+  }
+
+  private static ImportIntent check(ImportIntent intent) throws IntentException {
+    check(IntentTerms.of(intent));
+    require(intent.getScheme() == Scheme.SCHEME_ED25519_EXACT, IntentProblem.IMPORT_NOT_FOR_SCHEME);
+    checkHolders(intent.getThreshold(), intent.getPartiesList());
+    require(intent.getThreshold() == IMPORT_THRESHOLD, IntentProblem.IMPORT_THRESHOLD_OUT_OF_RANGE);
+    require(intent.getPublicKey().size() == ED25519_KEY_BYTES, IntentProblem.PUBLIC_KEY_LENGTH);
+    require(
+        intent.getShareDigestsCount() == intent.getPartiesCount()
+            && intent.getShareDigestsList().stream().allMatch(d -> d.size() == DIGEST_BYTES),
+        IntentProblem.SHARE_DIGESTS_MALFORMED);
     return intent;
   }
 
@@ -325,7 +347,12 @@ public final class IntentVerifier {
   private static boolean derives(Scheme scheme) {
     return switch (scheme) {
       case SCHEME_ECDSA_SECP256K1, SCHEME_BIP340_SECP256K1 -> true;
-      case SCHEME_BLS12381, SCHEME_ED25519, SCHEME_UNSPECIFIED, UNRECOGNIZED -> false;
+      case SCHEME_BLS12381,
+          SCHEME_ED25519,
+          SCHEME_ED25519_EXACT,
+          SCHEME_UNSPECIFIED,
+          UNRECOGNIZED ->
+          false;
     };
   }
 

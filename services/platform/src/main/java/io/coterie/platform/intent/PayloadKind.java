@@ -10,13 +10,14 @@ import java.util.Set;
 /** The kind of payload of a signing intent: the member of its {@code payload} that is set. */
 public enum PayloadKind {
   /** Signed as it is; the scheme hashes it. */
-  MESSAGE("message", Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519),
+  MESSAGE("message", Scheme.SCHEME_BLS12381, Scheme.SCHEME_ED25519, Scheme.SCHEME_ED25519_EXACT),
   /** 32 bytes that nobody can look behind. */
   DIGEST(
       "digest",
       Scheme.SCHEME_ECDSA_SECP256K1,
       Scheme.SCHEME_BIP340_SECP256K1,
-      Scheme.SCHEME_ED25519),
+      Scheme.SCHEME_ED25519,
+      Scheme.SCHEME_ED25519_EXACT),
   /** An unsigned transaction: legacy with EIP-155, EIP-2930 or EIP-1559. */
   ETHEREUM_TRANSACTION("ethereum-transaction", Scheme.SCHEME_ECDSA_SECP256K1),
   /** EIP-191, version 0x45: {@code personal_sign}. */
@@ -26,7 +27,7 @@ public enum PayloadKind {
   /** One input of a PSBT (BIP-174): P2WPKH after BIP-143, or P2TR by key path after BIP-341. */
   BITCOIN_INPUT("bitcoin-input", Scheme.SCHEME_ECDSA_SECP256K1, Scheme.SCHEME_BIP340_SECP256K1),
   /** The message of a Solana transaction: legacy, version 0 or version 1. */
-  SOLANA_TRANSACTION("solana-transaction", Scheme.SCHEME_ED25519);
+  SOLANA_TRANSACTION("solana-transaction", Scheme.SCHEME_ED25519, Scheme.SCHEME_ED25519_EXACT);
 
   private final String label;
   private final Set<Scheme> schemes;

@@ -3,6 +3,7 @@ package io.coterie.platform.intent;
 import com.google.protobuf.ByteString;
 import io.coterie.proto.custody.v1.CancelIntent;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.OpeningIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -144,21 +145,31 @@ public sealed interface VerifiedIntent {
     }
   }
 
+  /** The first shares of a key. */
+  sealed interface NewKey extends VerifiedIntent {
+
+    /** Parties needed to sign, 1 to the number of parties. */
+    int threshold();
+
+    /** Names of the parties, 1 to 20, distinct, in the requester's order. */
+    List<String> parties();
+  }
+
   /** "Create this key." */
   record KeyCreation(String requester, ByteString digest, SignedIntent envelope, KeyIntent intent)
-      implements VerifiedIntent {
+      implements NewKey {
 
     @Override
     public IntentTerms terms() {
       return IntentTerms.of(intent);
     }
 
-    /** Parties needed to sign, 1 to the number of parties. */
+    @Override
     public int threshold() {
       return intent.getThreshold();
     }
 
-    /** Names of the parties, 1 to 20, distinct, in the requester's order. */
+    @Override
     public List<String> parties() {
       return intent.getPartiesList();
     }
@@ -166,6 +177,74 @@ public sealed interface VerifiedIntent {
     @Override
     public String toString() {
       return "KeyCreation[" + requester + ", " + requestId() + ", " + key() + "]";
+    }
+  }
+
+  /**
+   * "Take over this key, which I have split."
+   *
+   * @param shares the encrypted shares that came beside it, in the order of the parties; empty if
+   *     none did
+   */
+  record KeyImport(
+      String requester,
+      ByteString digest,
+      SignedIntent envelope,
+      ImportIntent intent,
+      List<ByteString> shares)
+      implements NewKey {
+    /** DSSE payload type of the signed intent. */
+    public static final String PAYLOAD_TYPE = Dsse.IMPORT_TYPE;
+
+    public KeyImport {
+      shares = List.copyOf(shares);
+    }
+
+    @Override
+    public IntentTerms terms() {
+      return IntentTerms.of(intent);
+    }
+
+    @Override
+    public int threshold() {
+      return intent.getThreshold();
+    }
+
+    @Override
+    public List<String> parties() {
+      return intent.getPartiesList();
+    }
+
+    /** The key's public key, 32 bytes; not checked to be one. */
+    public ByteString publicKey() {
+      return intent.getPublicKey();
+    }
+
+    /**
+     * The same with its shares.
+     *
+     * @throws IntentException if they are not those whose digests are signed
+     */
+    public KeyImport with(List<ByteString> encrypted) throws IntentException {
+      if (!encrypted.stream().map(Dsse::sha256).toList().equals(intent.getShareDigestsList())) {
+        throw new IntentException(IntentProblem.SHARES_OTHER);
+      }
+      return new KeyImport(requester, digest, envelope, intent, encrypted);
+    }
+
+    /**
+     * Whether this is the encrypted share of a party.
+     *
+     * @param party its name
+     */
+    public boolean isShareOf(String party, ByteString share) {
+      int place = parties().indexOf(party);
+      return place >= 0 && Dsse.sha256(share).equals(intent.getShareDigests(place));
+    }
+
+    @Override
+    public String toString() {
+      return "KeyImport[" + requester + ", " + requestId() + ", " + key() + "]";
     }
   }
 

@@ -23,7 +23,7 @@ public enum Chain {
       case ETHEREUM -> scheme == Scheme.SCHEME_ECDSA_SECP256K1;
       case BITCOIN ->
           scheme == Scheme.SCHEME_ECDSA_SECP256K1 || scheme == Scheme.SCHEME_BIP340_SECP256K1;
-      case SOLANA -> scheme == Scheme.SCHEME_ED25519;
+      case SOLANA -> scheme == Scheme.SCHEME_ED25519 || scheme == Scheme.SCHEME_ED25519_EXACT;
     };
   }
 

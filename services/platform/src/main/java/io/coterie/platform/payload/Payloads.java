@@ -115,7 +115,7 @@ public final class Payloads {
   private static void message(SigningIntent intent, Optional<ByteString> publicKey, Lines lines)
       throws IntentException {
     ByteString message = intent.getMessage();
-    if (intent.getScheme() != Scheme.SCHEME_ED25519) {
+    if (intent.getScheme() == Scheme.SCHEME_BLS12381) {
       textOrBytes(message, lines);
       return;
     }

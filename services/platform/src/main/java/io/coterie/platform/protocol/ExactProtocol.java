@@ -5,9 +5,9 @@ import java.util.Arrays;
 import java.util.Optional;
 
 /**
- * The protocols of pairs that sign with an imported Ed25519 key exactly as RFC 8032 says. The run
- * tells how many rounds it has, and nobody observes it, so no {@link Protocol} of a scheme is one
- * of them.
+ * The steps of pairs that sign with an imported Ed25519 key exactly as RFC 8032 says. Each is a
+ * session of the core, whose run tells how many rounds it has. Orders name the first and the last
+ * of them, for all that the parties do in the session: see {@link Protocol#isOfPairs}.
  */
 public enum ExactProtocol {
   /** Sets a pair up. */

@@ -42,6 +42,18 @@ public enum Protocol {
       ProtocolId.PROTOCOL_ID_ED25519_REFRESH, Scheme.SCHEME_ED25519, Operation.REFRESH, 4),
   ED25519_RESHARE(
       ProtocolId.PROTOCOL_ID_ED25519_RESHARE, Scheme.SCHEME_ED25519, Operation.RESHARE, 4),
+  /** The import of a key: each pair of its parties sets up and makes the owner's test signature. */
+  ED25519_EXACT_PAIR(
+      ProtocolId.PROTOCOL_ID_ED25519_EXACT_PAIR,
+      Scheme.SCHEME_ED25519_EXACT,
+      Operation.IMPORT,
+      PairRounds.NEVER_LAST),
+  /** A signature by a pair, with everything that it needs. */
+  ED25519_EXACT_ANSWER(
+      ProtocolId.PROTOCOL_ID_ED25519_EXACT_ANSWER,
+      Scheme.SCHEME_ED25519_EXACT,
+      Operation.SIGN,
+      PairRounds.NEVER_LAST),
   BIP340_KEYGEN(
       ProtocolId.PROTOCOL_ID_BIP340_KEYGEN, Scheme.SCHEME_BIP340_SECP256K1, Operation.KEYGEN, 4),
   BIP340_SIGN(
@@ -62,6 +74,8 @@ public enum Protocol {
   public enum Operation {
     /** Makes a key: from nothing to a share. */
     KEYGEN,
+    /** Takes a key over: from the share that its owner has made to the party's own. */
+    IMPORT,
     /** Signs, from a share. */
     SIGN,
     /** Makes a presignature, from a share. Nobody has asked for a signature yet. */
@@ -80,13 +94,23 @@ public enum Protocol {
 
     /** Whether it ends with a share. */
     public boolean makesShare() {
-      return this == KEYGEN || makesNextEpoch();
+      return makesKey() || makesNextEpoch();
+    }
+
+    /** Whether it ends with the first share of a key. */
+    public boolean makesKey() {
+      return this == KEYGEN || this == IMPORT;
     }
 
     /** Whether what it makes takes the place of older shares. */
     public boolean makesNextEpoch() {
       return this == REFRESH || this == RESHARE;
     }
+  }
+
+  private static final class PairRounds {
+    /** Parties of a pair answer each other to the end. */
+    static final int NEVER_LAST = Integer.MAX_VALUE;
   }
 
   private final ProtocolId id;
@@ -129,7 +153,7 @@ public enum Protocol {
 
   /** Whether it makes a signature that would be another one if it were made again. */
   public boolean signsAtRandom() {
-    return operation.signs() && scheme != Scheme.SCHEME_BLS12381;
+    return operation.signs() && scheme != Scheme.SCHEME_BLS12381 && !isOfPairs();
   }
 
   /**
@@ -138,7 +162,15 @@ public enum Protocol {
    * contribution shows nobody a secret (docs/adr/0071).
    */
   public boolean answersCoordinatorAlone() {
-    return operation.signs() && !signsAtRandom();
+    return operation.signs() && scheme == Scheme.SCHEME_BLS12381;
+  }
+
+  /**
+   * Whether its parties talk in pairs, in steps of the {@link ExactProtocol} kind. Nobody observes
+   * that: a party tells its coordinator the signature, and the round tells the step.
+   */
+  public boolean isOfPairs() {
+    return scheme == Scheme.SCHEME_ED25519_EXACT;
   }
 
   /**

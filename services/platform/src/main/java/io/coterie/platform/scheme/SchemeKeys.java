@@ -19,6 +19,8 @@ public enum SchemeKeys {
   ECDSA_SECP256K1(Scheme.SCHEME_ECDSA_SECP256K1, Family.TREE, 33, 0, true),
   /** One key, 32 bytes. */
   ED25519(Scheme.SCHEME_ED25519, Family.SINGLE, 32, 0, false),
+  /** The same; signed for otherwise. */
+  ED25519_EXACT(Scheme.SCHEME_ED25519_EXACT, Family.SINGLE, 32, 0, false),
   /** 32 bytes without the parity, with descendants and their output keys. */
   BIP340_SECP256K1(Scheme.SCHEME_BIP340_SECP256K1, Family.TAPROOT, 33, 0, true);
 

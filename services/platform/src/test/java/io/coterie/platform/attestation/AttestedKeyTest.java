@@ -48,7 +48,7 @@ class AttestedKeyTest {
 
   @ParameterizedTest
   @EnumSource(
-      names = {"SCHEME_UNSPECIFIED", "UNRECOGNIZED"},
+      names = {"SCHEME_UNSPECIFIED", "SCHEME_ED25519_EXACT", "UNRECOGNIZED"},
       mode = EnumSource.Mode.EXCLUDE)
   void a_new_key_of_every_scheme_is_believed(Scheme scheme) throws Exception {
     TestSession creation = creation(scheme);
@@ -66,6 +66,38 @@ class AttestedKeyTest {
     assertThat(attested.creation()).isEqualTo(IntentVerifier.digest(creation.intent.getPayload()));
   }
 
+  @Test
+  void an_imported_key_is_believed_and_said_to_be_one() throws Exception {
+    ByteString publicKey = ByteString.copyFrom(new byte[32]);
+    TestSession imported =
+        TestSession.imported(TestSession.importIntent(publicKey, 1, 2, 3), 1, 2, 3);
+    Key key = answer(Scheme.SCHEME_ED25519_EXACT, imported);
+    assertThat(believed(key).origin()).isEqualTo(Key.Origin.IMPORTED);
+    assertProblem(
+        AttestationProblem.FIELD_OTHER,
+        key.toBuilder().setOrigin(Key.Origin.GENERATED).build(),
+        trust());
+    assertProblem(
+        AttestationProblem.REQUESTER_WITHOUT_RIGHT,
+        key,
+        trust(EnumSet.complementOf(EnumSet.of(KeyRight.IMPORT))));
+  }
+
+  /** Parties that hold another key than the owner's, or one that they have made up themselves. */
+  @Test
+  void an_import_of_another_key_and_a_generated_one_of_that_scheme_are_not_believed() {
+    ByteString other =
+        ByteString.copyFrom(new byte[32]).substring(1).concat(ByteString.fromHex("01"));
+    TestSession foreign = TestSession.imported(TestSession.importIntent(other, 1, 2, 3), 1, 2, 3);
+    assertProblem(
+        AttestationProblem.INTENT_PUBLIC_KEY_OTHER,
+        answer(Scheme.SCHEME_ED25519_EXACT, foreign),
+        trust());
+    TestSession generated = creation(Scheme.SCHEME_ED25519_EXACT);
+    assertProblem(
+        AttestationProblem.INTENT_KIND, answer(Scheme.SCHEME_ED25519_EXACT, generated), trust());
+  }
+
   /** A thief of the key of a wallet that only creates keys cannot have a reshare believed. */
   @ParameterizedTest
   @EnumSource(names = {"CREATE", "REFRESH", "RESHARE"})
@@ -79,7 +111,7 @@ class AttestedKeyTest {
           case CREATE -> created;
           case REFRESH -> refreshed;
           case RESHARE -> reshared;
-          case OPEN -> throw new AssertionError("it changes no key");
+          case IMPORT, OPEN -> throw new AssertionError("it changes no key");
         };
     Set<KeyRight> others = EnumSet.complementOf(EnumSet.of(right));
     assertProblem(AttestationProblem.REQUESTER_WITHOUT_RIGHT, changed, trust(others));

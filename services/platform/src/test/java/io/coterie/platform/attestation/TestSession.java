@@ -13,6 +13,7 @@ import io.coterie.proto.core.v1.VerificationShare;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Completion;
 import io.coterie.proto.custody.v1.EvidenceSignature;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -32,6 +33,7 @@ import java.security.MessageDigest;
 import java.security.Signature;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -109,6 +111,27 @@ final class TestSession {
         .addAllParties(names(parties))
         .setInstallation(INSTALLATION)
         .setNotAfter(END);
+  }
+
+  static ImportIntent.Builder importIntent(ByteString publicKey, Integer... parties) {
+    return ImportIntent.newBuilder()
+        .setRequestId("01a3185c-5000-7000-8000-000000000001")
+        .setKey(KEY)
+        .setScheme(Scheme.SCHEME_ED25519_EXACT)
+        .setThreshold(2)
+        .addAllParties(names(parties))
+        .setPublicKey(publicKey)
+        .addAllShareDigests(Collections.nCopies(parties.length, ByteString.copyFrom(new byte[32])))
+        .setInstallation(INSTALLATION)
+        .setNotAfter(END);
+  }
+
+  /** An import, of which the parties say that it gave the key of {@link #keyPublic}. */
+  static TestSession imported(ImportIntent.Builder intent, Integer... parties) {
+    return new TestSession(
+        wallet().sign(intent.build()),
+        keyPublic(Scheme.SCHEME_ED25519_EXACT, 1, 2, parties),
+        List.of(parties));
   }
 
   static RefreshIntent.Builder refreshIntent(TestSession before) {
@@ -198,7 +221,7 @@ final class TestSession {
             made.setProofOfPossession(ByteString.copyFrom(new byte[96]));
             yield 48;
           }
-          case SCHEME_ED25519 -> 32;
+          case SCHEME_ED25519, SCHEME_ED25519_EXACT -> 32;
           default -> {
             made.setChainCode(ByteString.copyFrom(new byte[32]));
             yield 33;
@@ -281,6 +304,8 @@ final class TestSession {
             .setEpoch(keyPublic.getEpoch())
             .setFingerprint(KeyFingerprint.of(keyPublic))
             .setReshareEpoch(Holding.reshareEpoch(attestation.build()))
+            .setOrigin(
+                scheme == Scheme.SCHEME_ED25519_EXACT ? Key.Origin.IMPORTED : Key.Origin.GENERATED)
             .setCreateTime(END)
             .setRequestId("01a3185c-5000-7000-8000-000000000001")
             .setAttestation(attestation);

@@ -9,6 +9,7 @@ import com.google.protobuf.Timestamp;
 import com.google.protobuf.UnknownFieldSet;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.custody.v1.BitcoinInput;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.IntentSignature;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
@@ -341,6 +342,7 @@ class IntentVerifierTest {
     "malformedEcdsaIntents",
     "malformedSchnorrIntents",
     "malformedKeyIntents",
+    "malformedImportIntents",
     "malformedRefreshIntents",
     "malformedReshareIntents"
   })
@@ -729,6 +731,90 @@ class IntentVerifierTest {
       String name, Consumer<ReshareIntent.Builder> change, IntentProblem problem) {
     return Arguments.of(
         "reshare: " + name, WALLET_A.sign(changed(reshare(), change).build()), problem);
+  }
+
+  private static final List<ByteString> SHARES =
+      List.of(ByteString.copyFromUtf8("of alpha"), ByteString.copyFromUtf8("of bravo"));
+
+  private static ImportIntent.Builder imported() {
+    return ImportIntent.newBuilder()
+        .setRequestId("01d1a913-3180-7c3d-8a55-1f2e3d4c5b6a")
+        .setKey("keys/treasury-1")
+        .setScheme(Scheme.SCHEME_ED25519_EXACT)
+        .setThreshold(2)
+        .addAllParties(List.of("alpha", "bravo"))
+        .setPublicKey(ByteString.copyFrom(new byte[32]))
+        .addAllShareDigests(SHARES.stream().map(IntentVerifier::digest).toList())
+        .setInstallation("production-eu")
+        .setNotAfter(Timestamp.newBuilder().setSeconds(NOT_AFTER.getEpochSecond()));
+  }
+
+  @Test
+  void accepts_import_intent_with_its_own_shares() throws Exception {
+    SignedIntent signed = WALLET_A.sign(imported().build());
+    assertThat(signed.getPayloadType())
+        .isEqualTo("application/vnd.coterie.import-intent.v1+protobuf");
+    VerifiedIntent.KeyImport intent =
+        (VerifiedIntent.KeyImport) IntentVerifier.verify(signed, REQUESTERS);
+    assertThat(intent.parties()).containsExactly("alpha", "bravo");
+    assertThat(intent.shares()).isEmpty();
+    assertThat(intent.with(SHARES).shares()).isEqualTo(SHARES);
+    assertThat(intent.isShareOf("bravo", SHARES.get(1))).isTrue();
+    assertThat(intent.isShareOf("alpha", SHARES.get(1))).isFalse();
+    assertThat(intent.isShareOf("charlie", SHARES.get(1))).isFalse();
+    for (List<ByteString> others : List.of(SHARES.reversed(), SHARES.subList(0, 1))) {
+      assertThatThrownBy(() -> intent.with(others))
+          .isInstanceOfSatisfying(
+              IntentException.class,
+              e -> assertThat(e.problem()).isEqualTo(IntentProblem.SHARES_OTHER));
+    }
+  }
+
+  static Stream<Arguments> malformedImportIntents() {
+    return Stream.of(
+        imported(
+            "frost", b -> b.setScheme(Scheme.SCHEME_ED25519), IntentProblem.IMPORT_NOT_FOR_SCHEME),
+        imported("no scheme", b -> b.clearScheme(), IntentProblem.SCHEME_UNSUPPORTED),
+        imported(
+            "threshold 1", b -> b.setThreshold(1), IntentProblem.IMPORT_THRESHOLD_OUT_OF_RANGE),
+        imported("one party", b -> b.clearParties(), IntentProblem.PARTY_COUNT),
+        imported(
+            "short public key",
+            b -> b.setPublicKey(ByteString.copyFrom(new byte[31])),
+            IntentProblem.PUBLIC_KEY_LENGTH),
+        imported(
+            "a party without share",
+            b -> b.addParties("charlie"),
+            IntentProblem.SHARE_DIGESTS_MALFORMED),
+        imported(
+            "a digest of no digest's length",
+            b -> b.setShareDigests(1, ByteString.copyFrom(new byte[31])),
+            IntentProblem.SHARE_DIGESTS_MALFORMED));
+  }
+
+  private static Arguments imported(
+      String name, Consumer<ImportIntent.Builder> change, IntentProblem problem) {
+    return Arguments.of(
+        "import: " + name, WALLET_A.sign(changed(imported(), change).build()), problem);
+  }
+
+  @Test
+  void exact_signatures_are_of_messages_of_eleven_blocks() throws Exception {
+    for (int length : new int[] {IntentVerifier.MAX_EXACT_MESSAGE, 1}) {
+      SigningIntent intent =
+          signing()
+              .setScheme(Scheme.SCHEME_ED25519_EXACT)
+              .setMessage(ByteString.copyFrom(new byte[length]))
+              .build();
+      assertThat(IntentVerifier.verify(WALLET_A.sign(intent), REQUESTERS)).isNotNull();
+    }
+    assertRefused(
+        WALLET_A.sign(
+            signing()
+                .setScheme(Scheme.SCHEME_ED25519_EXACT)
+                .setMessage(ByteString.copyFrom(new byte[IntentVerifier.MAX_EXACT_MESSAGE + 1]))
+                .build()),
+        IntentProblem.MESSAGE_TOO_LARGE_FOR_SCHEME);
   }
 
   static Stream<Arguments> malformedRefreshIntents() {

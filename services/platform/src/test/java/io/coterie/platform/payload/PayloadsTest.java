@@ -340,7 +340,7 @@ class PayloadsTest {
 
   private static ByteString key(SigningIntent seed) {
     return switch (seed.getScheme()) {
-      case SCHEME_ED25519 -> SolanaTransactionTest.KEY;
+      case SCHEME_ED25519, SCHEME_ED25519_EXACT -> SolanaTransactionTest.KEY;
       case SCHEME_BIP340_SECP256K1 -> BitcoinTaprootTest.OUTPUT_KEY;
       default -> KEY;
     };

@@ -12,6 +12,7 @@ import io.coterie.proto.party.v1.PartyMessage;
 import io.coterie.proto.party.v1.SessionEnvelope;
 import io.coterie.proto.party.v1.SessionReport;
 import io.coterie.signer.group.GroupService;
+import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.PartyNetwork;
 import io.coterie.signer.party.PeerClocks;
 import io.coterie.signer.party.WorkPool;
@@ -41,8 +42,8 @@ import org.slf4j.LoggerFactory;
 public final class ChannelNetwork implements PartyNetwork {
   private static final Logger log = LoggerFactory.getLogger(ChannelNetwork.class);
 
-  /** A body; the channel's own limit may be lower. */
-  private static final int MAX_BODY_BYTES = 512 * 1024;
+  /** A body, with the largest envelope there is; the channel's own limit may be lower. */
+  private static final int MAX_BODY_BYTES = SessionLimits.MAX_PAIR_ENVELOPE_BYTES + 4096;
 
   /**
    * After this long a message is not tried again; the channel itself has waited for keys and for

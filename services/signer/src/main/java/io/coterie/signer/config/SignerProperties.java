@@ -217,6 +217,8 @@ public record SignerProperties(
    * @param schemes {@code bls12381}, {@code ecdsa-secp256k1}, {@code ed25519}, {@code
    *     bip340-secp256k1}
    * @param mayCreateKeys whether it may create keys of those names
+   * @param mayImportKeys whether it may have keys of those names taken over that exist already,
+   *     within the bounds that follow; not implied by any other right
    * @param mayRefreshKeys whether it may have their shares replaced; not implied by any other right
    * @param mayReshareKeys whether it may hand their shares to other parties or change the
    *     threshold, within the bounds that follow; not implied by any other right
@@ -243,6 +245,7 @@ public record SignerProperties(
       List<String> keys,
       @DefaultValue("bls12381") List<String> schemes,
       @DefaultValue("false") boolean mayCreateKeys,
+      @DefaultValue("false") boolean mayImportKeys,
       @DefaultValue("false") boolean mayRefreshKeys,
       @DefaultValue("false") boolean mayReshareKeys,
       @DefaultValue("false") boolean mayCreateGroups,
@@ -298,6 +301,7 @@ public record SignerProperties(
           keys.stream().map(Glob::ofKeys).toList(),
           schemes.stream().map(RequesterSettings::scheme).collect(Collectors.toSet()),
           mayCreateKeys,
+          mayImportKeys,
           mayRefreshKeys,
           mayReshareKeys,
           mayCreateGroups,

@@ -6,17 +6,23 @@ import io.coterie.mpc.MpcSession;
 import io.coterie.mpc.Vault;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.ImportReply;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.ShareTaken;
 import io.coterie.proto.core.v1.Step;
+import io.coterie.proto.core.v1.TakeShare;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.GroupCore;
 import io.coterie.signer.party.ProtocolCore;
+import java.util.Optional;
 
 /** Runs sessions in the native core, under this party's vault and evidence identity. */
 public final class VaultCore implements ProtocolCore, GroupCore {
   private final Vault vault;
   private final byte[] sealedIdentity;
+  private final ExactPairs pairs;
 
   /**
    * @param sealedIdentity from {@link Vault#createIdentity}
@@ -24,15 +30,40 @@ public final class VaultCore implements ProtocolCore, GroupCore {
   public VaultCore(Vault vault, byte[] sealedIdentity) {
     this.vault = vault;
     this.sealedIdentity = sealedIdentity.clone();
+    this.pairs = new ExactPairs(vault, this.sealedIdentity, this::startOne);
   }
 
   @Override
   public Run start(SessionConfig config, ByteString sealedShare) throws RefusedException {
+    return switch (config.getProtocol()) {
+      case PROTOCOL_ID_ED25519_EXACT_PAIR -> ImportRun.start(config, sealedShare, pairs);
+      case PROTOCOL_ID_ED25519_EXACT_ANSWER -> ExactSigningRun.start(config, sealedShare, pairs);
+      default -> startOne(config, sealedShare);
+    };
+  }
+
+  private Run startOne(SessionConfig config, ByteString sealedShare) throws RefusedException {
     try {
       return new NativeRun(vault.start(config, sealedIdentity, sealedShare.toByteArray()));
     } catch (MpcException e) {
       throw ownTrouble(e);
     }
+  }
+
+  @Override
+  public Optional<ShareTaken> takeShare(TakeShare call) throws RefusedException {
+    try {
+      ImportReply reply =
+          vault.call(ImportCall.newBuilder().setTakeShare(call).build(), sealedIdentity);
+      return reply.hasShareTaken() ? Optional.of(reply.getShareTaken()) : Optional.empty();
+    } catch (MpcException e) {
+      throw ownTrouble(e);
+    }
+  }
+
+  @Override
+  public void forgetPairs(String key) {
+    pairs.drop(key);
   }
 
   @Override

@@ -28,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * carries out what it returns. Called in the session's lane.
  */
 public sealed interface Operation
-    permits Signing, BoundSigning, Presigning, KeyGeneration, NextEpoch {
+    permits Signing, BoundSigning, ExactSigning, Presigning, KeyGeneration, KeyImport, NextEpoch {
   /**
    * Judges the order against the key. Called again after {@link Beginning.AwaitKey} and {@link
    * Beginning.Await}.
@@ -149,10 +149,22 @@ public sealed interface Operation
     record Undecided(KeyShare earlier) implements Beginning {}
   }
 
-  /** How a session ends that the core completed. */
+  /** How a session ends that the core completed, or goes on if that was one part of it. */
   sealed interface Ending {
     /** The session ends with a signature. */
     record Signed(ByteString signature) implements Ending {}
+
+    /**
+     * The session goes on when the nonce point of its message is on disk.
+     *
+     * @param publicKey 32 bytes
+     * @param messageDigest SHA-512 of the message
+     * @param noncePoint that the pair has opened
+     * @param account for whose disk it counts
+     */
+    record NonceOpened(
+        ByteString publicKey, ByteString messageDigest, ByteString noncePoint, String account)
+        implements Ending {}
 
     /**
      * The session ends with presignatures in the pool.

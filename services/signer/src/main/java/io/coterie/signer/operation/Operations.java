@@ -19,6 +19,7 @@ import org.jspecify.annotations.Nullable;
  * @param policy says what a requester's signatures need
  * @param approvals counts approvals
  * @param discard tells the core that a presignature is not kept
+ * @param importer takes the share of an imported key
  * @param self id of this party
  * @param nanos a clock that only goes forward
  */
@@ -29,6 +30,7 @@ public record Operations(
     PolicyGate policy,
     ApprovalGate approvals,
     Consumer<ByteString> discard,
+    ShareImporter importer,
     int self,
     LongSupplier nanos) {
 
@@ -49,6 +51,9 @@ public record Operations(
                 shares,
                 policy.approvals(requester).orElse(null),
                 approvals);
+        if (plan.protocol().isOfPairs()) {
+          yield new ExactSigning(signing, shares, self);
+        }
         yield order == null
             ? signing
             : new BoundSigning(
@@ -61,6 +66,8 @@ public record Operations(
       }
       case Work.Presign work ->
           new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);
+      case Work.Import work ->
+          new KeyImport(plan, work, coordinator.name(), shares, importer, self);
       case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);
       case Work.Refresh _, Work.Reshare _ -> new NextEpoch(plan, coordinator.name(), shares, self);
     };

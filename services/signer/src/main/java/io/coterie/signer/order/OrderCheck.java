@@ -11,6 +11,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.trust.Member;
@@ -38,6 +39,9 @@ public final class OrderCheck {
 
   /** Bytes of {@code Order.coordinator_incarnation}. */
   private static final int INCARNATION_BYTES = 16;
+
+  /** Parties of a protocol of pairs. */
+  private static final int PAIR = 2;
 
   private static final String OTHER_PARTIES = "the order and the intent name different parties";
 
@@ -120,6 +124,12 @@ public final class OrderCheck {
     require(
         isAscending(order.getDealersList()), "the dealers are not in ascending order of party ids");
     require(
+        operation == Protocol.Operation.IMPORT || !order.hasImported(),
+        "shares of an imported key are for its import");
+    require(
+        !operation.signs() || !protocol.isOfPairs() || set.size() == PAIR,
+        "with a key of this scheme two parties sign");
+    require(
         order.getThreshold() >= 1 && order.getThreshold() <= set.size(),
         "the threshold is not 1 to the size of the signing set");
     return order;
@@ -164,10 +174,13 @@ public final class OrderCheck {
               "the order has approvals, and the intent names no approvers");
           target = signing.target();
         }
-        case VerifiedIntent.KeyCreation creation -> {
+        case VerifiedIntent.NewKey creation -> {
           agree(
-              protocol.operation() == Protocol.Operation.KEYGEN,
-              "the intent asks for a key, the protocol makes none");
+              protocol.operation()
+                  == (creation instanceof VerifiedIntent.KeyImport
+                      ? Protocol.Operation.IMPORT
+                      : Protocol.Operation.KEYGEN),
+              "the intent asks for a key that the protocol does not make");
           agree(order.getThreshold() == creation.threshold(), "the thresholds differ");
           agree(order.getSigningSetList().equals(ids(creation.parties())), OTHER_PARTIES);
           RefusedException.unless(
@@ -216,6 +229,12 @@ public final class OrderCheck {
       throws RefusedException {
     return switch (protocol.operation()) {
       case KEYGEN -> new SessionPlan.Work.Keygen();
+      case IMPORT -> {
+        if (!(intent instanceof VerifiedIntent.KeyImport imported)) {
+          throw malformed("an import needs the intent of one");
+        }
+        yield new SessionPlan.Work.Import(share(order, imported), imported.publicKey());
+      }
       case SIGN -> new SessionPlan.Work.Sign();
       case SIGN_PRESIGNED -> new SessionPlan.Work.SignPresigned(order.getPresignatureId());
       case PRESIGN ->
@@ -302,6 +321,23 @@ public final class OrderCheck {
     everybody.addAll(receivers);
     agree(order.getSigningSetList().equals(List.copyOf(everybody)), OTHER_PARTIES);
     return new SessionPlan.Work.Reshare(dealers, receivers, current);
+  }
+
+  /** This party's share, which the requester has signed; empty if the order has none at all. */
+  private ByteString share(Order order, VerifiedIntent.KeyImport imported) throws RefusedException {
+    if (!order.hasImported()) {
+      return ByteString.EMPTY;
+    }
+    ByteString share =
+        order.getImported().getSharesList().stream()
+            .filter(each -> each.getParty() == self.partyId())
+            .map(PartyBytes::getValue)
+            .findFirst()
+            .orElse(ByteString.EMPTY);
+    agree(
+        imported.isShareOf(self.name(), share),
+        "the share is not the one that the requester has made for this party");
+    return share;
   }
 
   /** The ids of parties that an intent names, ascending. */

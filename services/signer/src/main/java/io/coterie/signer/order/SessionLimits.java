@@ -42,6 +42,12 @@ public record SessionLimits(
    */
   public static final int MAX_QUEUED_BYTES = 3 * 1024 * 1024;
 
+  /** The same of a session of a pair: a frame of 1 MiB with its header. */
+  public static final int MAX_PAIR_ENVELOPE_BYTES = 1024 * 1024 + 4096;
+
+  /** Messages of one peer that wait for the lanes of sessions of pairs: the frames of eight. */
+  public static final int MAX_PAIR_QUEUED_BYTES = 8 * (MAX_PAIR_ENVELOPE_BYTES + 4096);
+
   /** The public data of a key in a peer's report: 20 verification shares take 1.2 KB. */
   public static final int MAX_KEY_PUBLIC_BYTES = 8 * 1024;
 

@@ -41,6 +41,15 @@ public record SessionPlan(
     /** Make a key. */
     record Keygen() implements Work {}
 
+    /**
+     * Take a key over.
+     *
+     * @param share this party's, as its owner has encrypted it; empty if the order only asks what
+     *     became of the request
+     * @param publicKey of the key, as the requester has signed it
+     */
+    record Import(ByteString share, ByteString publicKey) implements Work {}
+
     /** Sign from a share. */
     record Sign() implements Work {}
 
@@ -118,7 +127,7 @@ public record SessionPlan(
             case VerifiedIntent.KeyRefresh refresh -> refresh.keyFingerprint();
             // The public key itself is in it; a new key has none yet.
             case VerifiedIntent.KeyReshare _,
-                VerifiedIntent.KeyCreation _,
+                VerifiedIntent.NewKey _,
                 VerifiedIntent.OfGroup _,
                 VerifiedIntent.Cancellation _ ->
                 ByteString.EMPTY;
@@ -185,7 +194,7 @@ public record SessionPlan(
               .addAllDealers(reshare.dealers())
               .addAllReceivers(reshare.receivers())
               .setKeyPublic(reshare.current());
-      case Work.Keygen _, Work.Sign _, Work.SignPresigned _, Work.Refresh _ -> {}
+      case Work.Keygen _, Work.Import _, Work.Sign _, Work.SignPresigned _, Work.Refresh _ -> {}
     }
     return config;
   }

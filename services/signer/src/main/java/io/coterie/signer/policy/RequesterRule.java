@@ -15,6 +15,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param keys names of keys, {@code keys/{key}}, and of groups, {@code groups/{group}}
  * @param mayCreateKeys whether it may create keys of those names, too
+ * @param mayImportKeys whether it may have keys of those names taken over that exist already
  * @param mayRefreshKeys whether it may have their shares replaced
  * @param mayReshareKeys whether it may have others hold their shares, or fewer sign
  * @param mayCreateGroups whether it may have groups of those names made, and their later epochs,
@@ -33,6 +34,7 @@ public record RequesterRule(
     List<Glob> keys,
     Set<Scheme> schemes,
     boolean mayCreateKeys,
+    boolean mayImportKeys,
     boolean mayRefreshKeys,
     boolean mayReshareKeys,
     boolean mayCreateGroups,
@@ -94,6 +96,8 @@ public record RequesterRule(
       case VerifiedIntent.Signing signing -> denial(signing);
       case VerifiedIntent.KeyCreation creation ->
           mayCreateKeys ? floorDenial(creation) : Optional.of("the requester may not create keys");
+      case VerifiedIntent.KeyImport taken ->
+          mayImportKeys ? floorDenial(taken) : Optional.of("the requester may not import keys");
       case VerifiedIntent.KeyRefresh _ ->
           mayRefreshKeys ? Optional.empty() : Optional.of("the requester may not refresh keys");
       // It takes nothing but the requester's own request.
@@ -106,8 +110,8 @@ public record RequesterRule(
 
   /**
    * Why the shares of a key of this rule's may not be spread as the intent wants, whichever
-   * requester asks; empty if they may, or if this rule lets its requester neither create nor
-   * reshare keys of that name and scheme.
+   * requester asks; empty if they may, or if this rule lets its requester neither create, import
+   * nor reshare keys of that name and scheme.
    */
   Optional<String> floorDenial(VerifiedIntent intent) {
     if (intent instanceof VerifiedIntent.GroupCreation group) {
@@ -116,12 +120,11 @@ public record RequesterRule(
           : Optional.empty();
     }
     boolean concerned = names(intent.key()) && schemes.contains(intent.scheme());
-    if (!(mayCreateKeys || mayReshareKeys) || !concerned) {
+    if (!(mayCreateKeys || mayImportKeys || mayReshareKeys) || !concerned) {
       return Optional.empty();
     }
     return switch (intent) {
-      case VerifiedIntent.KeyCreation creation ->
-          floor.denial(creation.threshold(), creation.parties());
+      case VerifiedIntent.NewKey made -> floor.denial(made.threshold(), made.parties());
       case VerifiedIntent.KeyReshare reshare ->
           floor.denial(reshare.threshold(), reshare.parties());
       case VerifiedIntent.Signing _,

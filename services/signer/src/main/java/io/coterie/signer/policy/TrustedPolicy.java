@@ -69,6 +69,9 @@ public final class TrustedPolicy implements PolicyGate {
       case VerifiedIntent.KeyCreation creation ->
           denial(entry, KeyRight.CREATE)
               .or(() -> floorDenial(creation, creation.threshold(), creation.parties().size()));
+      case VerifiedIntent.KeyImport taken ->
+          denial(entry, KeyRight.IMPORT)
+              .or(() -> floorDenial(taken, taken.threshold(), taken.parties().size()));
       case VerifiedIntent.KeyReshare reshare ->
           denial(entry, KeyRight.RESHARE)
               .or(() -> floorDenial(reshare, reshare.threshold(), reshare.parties().size()));
@@ -102,6 +105,7 @@ public final class TrustedPolicy implements PolicyGate {
         : Optional.of(
             switch (right) {
               case CREATE -> "the trust file does not let the requester create keys";
+              case IMPORT -> "the trust file does not let the requester import keys";
               case REFRESH -> "the trust file does not let the requester refresh keys";
               case RESHARE -> "the trust file does not let the requester reshare keys";
               case OPEN -> "the trust file does not let the requester open approvals";

@@ -106,6 +106,7 @@ final class Admission {
 
   private void planned(Session session, SessionPlan plan) {
     session.plan = plan;
+    session.ofPairs = plan.protocol().isOfPairs();
     session.operation = operations.of(plan, session.order, session.coordinator);
   }
 
@@ -192,7 +193,7 @@ final class Admission {
   /** Shares of keys are never deleted by themselves, so who has many gets no further key. */
   private void roomForKey(SessionPlan plan) throws RefusedException {
     SessionPlan.Request request = plan.request();
-    if (request != null && plan.protocol().operation() == Protocol.Operation.KEYGEN) {
+    if (request != null && plan.protocol().operation().makesKey()) {
       RefusedException.unless(
           disk.mayCreateKey(request.requester()),
           RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,

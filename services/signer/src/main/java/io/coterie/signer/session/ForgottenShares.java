@@ -9,6 +9,7 @@ import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
 import java.util.Collection;
 import java.util.function.BiConsumer;
+import java.util.function.Consumer;
 
 /** Ends everything that this party does with shares that its operator has had destroyed. */
 final class ForgottenShares {
@@ -17,9 +18,11 @@ final class ForgottenShares {
   private final KeyShareStore shares;
   private final KeyActivation activation;
   private final PresignaturePool presignatures;
+  private final Consumer<String> core;
   private final BiConsumer<Session, RefusedException> refuse;
 
   /**
+   * @param core forgets what it has made with the shares of a key
    * @param refuse ends a session, in its lane
    */
   ForgottenShares(
@@ -28,12 +31,14 @@ final class ForgottenShares {
       KeyShareStore shares,
       KeyActivation activation,
       PresignaturePool presignatures,
+      Consumer<String> core,
       BiConsumer<Session, RefusedException> refuse) {
     this.sessions = sessions;
     this.listening = listening;
     this.shares = shares;
     this.activation = activation;
     this.presignatures = presignatures;
+    this.core = core;
     this.refuse = refuse;
   }
 
@@ -45,6 +50,7 @@ final class ForgottenShares {
     leave(sessions.all(), key);
     leave(listening.all(), key);
     presignatures.refreshed(key, PresignaturePool.NO_EPOCH);
+    core.accept(key);
   }
 
   private void leave(Collection<Session> some, String key) {

@@ -19,6 +19,7 @@ final class Inbox {
   private final BiConsumer<Session, EarlyEnvelopes.Arrived> deliver;
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final QueuedBytes queued = new QueuedBytes();
+  private final QueuedBytes ofPairs = QueuedBytes.ofPairs();
 
   /**
    * @param deliver gives an envelope to a session, in its lane
@@ -40,15 +41,19 @@ final class Inbox {
    * @param envelope no longer used by the caller; zeroed after use
    */
   void arrived(Member sender, SessionId id, byte[] envelope, long receivedNanos) {
-    if (sender.role() != Member.Role.PARTY || envelope.length > SessionLimits.MAX_ENVELOPE_BYTES) {
-      telemetry.dropped("unacceptable");
-      return;
-    }
     EarlyEnvelopes.Arrived arrived =
         new EarlyEnvelopes.Arrived(sender.partyId(), envelope, receivedNanos);
     Session session = sessions.get(id);
     if (session == null) {
       session = listening.get(id);
+    }
+    int most =
+        session != null && session.ofPairs
+            ? SessionLimits.MAX_PAIR_ENVELOPE_BYTES
+            : SessionLimits.MAX_ENVELOPE_BYTES;
+    if (sender.role() != Member.Role.PARTY || envelope.length > most) {
+      telemetry.dropped("unacceptable");
+      return;
     }
     if (session != null) {
       enqueue(session, arrived);
@@ -90,7 +95,7 @@ final class Inbox {
     List<EarlyEnvelopes.Arrived> unheard = List.copyOf(session.unheard);
     session.unheard.clear();
     // The room of all first: one of them may end the session by an error.
-    unheard.forEach(a -> queued.remove(session.id, a.sender(), a.envelope()));
+    unheard.forEach(a -> room(session).remove(session.id, a.sender(), a.envelope()));
     unheard.forEach(arrived -> deliver.accept(session, arrived));
   }
 
@@ -105,7 +110,7 @@ final class Inbox {
   }
 
   private void enqueue(Session session, EarlyEnvelopes.Arrived arrived) {
-    if (!queued.add(session.id, arrived.sender(), arrived.envelope())) {
+    if (!room(session).add(session.id, arrived.sender(), arrived.envelope())) {
       telemetry.dropped("queue_overflow");
       return;
     }
@@ -119,8 +124,12 @@ final class Inbox {
         });
   }
 
+  private QueuedBytes room(Session session) {
+    return session.ofPairs ? ofPairs : queued;
+  }
+
   private void hand(Session session, EarlyEnvelopes.Arrived arrived) {
-    queued.remove(session.id, arrived.sender(), arrived.envelope());
+    room(session).remove(session.id, arrived.sender(), arrived.envelope());
     deliver.accept(session, arrived);
   }
 }

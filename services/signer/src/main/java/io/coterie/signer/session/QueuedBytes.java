@@ -10,14 +10,35 @@ import java.util.concurrent.ConcurrentHashMap;
  * sessions can fill its own share and no other's. Thread-safe.
  */
 final class QueuedBytes {
+  /** Room for the messages of two rounds beside the largest one. */
+  private static final int MORE_BYTES = 128 * 1024;
+
   /** One sender's bytes for one session: its messages of two rounds, or the largest there is. */
-  static final int MAX_SESSION_SENDER_BYTES = SessionLimits.MAX_ENVELOPE_BYTES + 128 * 1024;
+  static final int MAX_SESSION_SENDER_BYTES = SessionLimits.MAX_ENVELOPE_BYTES + MORE_BYTES;
 
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;
 
   private final Map<Integer, Integer> bySender = new ConcurrentHashMap<>();
   private final Map<Slot, Integer> bySlot = new ConcurrentHashMap<>();
+
+  private final int mostOfSender;
+  private final int mostOfSlot;
+
+  private QueuedBytes(int mostOfSender, int mostOfSlot) {
+    this.mostOfSender = mostOfSender;
+    this.mostOfSlot = mostOfSlot;
+  }
+
+  QueuedBytes() {
+    this(SessionLimits.MAX_QUEUED_BYTES, MAX_SESSION_SENDER_BYTES);
+  }
+
+  /** For sessions of pairs, whose messages are larger and take no room of others. */
+  static QueuedBytes ofPairs() {
+    return new QueuedBytes(
+        SessionLimits.MAX_PAIR_QUEUED_BYTES, SessionLimits.MAX_PAIR_ENVELOPE_BYTES + MORE_BYTES);
+  }
 
   private record Slot(SessionId session, int sender) {}
 
@@ -28,10 +49,10 @@ final class QueuedBytes {
    */
   boolean add(SessionId session, int sender, byte[] envelope) {
     int bytes = envelope.length + OVERHEAD_BYTES;
-    if (!raise(bySender, sender, bytes, SessionLimits.MAX_QUEUED_BYTES)) {
+    if (!raise(bySender, sender, bytes, mostOfSender)) {
       return false;
     }
-    if (!raise(bySlot, new Slot(session, sender), bytes, MAX_SESSION_SENDER_BYTES)) {
+    if (!raise(bySlot, new Slot(session, sender), bytes, mostOfSlot)) {
       lower(bySender, sender, bytes);
       return false;
     }

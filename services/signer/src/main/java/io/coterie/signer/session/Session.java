@@ -50,6 +50,11 @@ final class Session {
   /** The request to sign, once its requester's signature is known to be good. */
   Receipts.@Nullable Refusable asked;
 
+  /**
+   * Whether its protocol is one of pairs; set once, with its plan. Read by the channel's threads.
+   */
+  volatile boolean ofPairs;
+
   /** Its work; there once the order was checked. */
   @Nullable Operation operation;
 

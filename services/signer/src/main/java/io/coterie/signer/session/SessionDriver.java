@@ -29,7 +29,6 @@ import java.util.Collection;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -270,8 +269,18 @@ final class SessionDriver {
                 log.warn(
                     "party {} was left out: {}", culprit.getParty(), culprit.getCause().name()));
     switch (session.operation().complete(done)) {
-      case Ending.Signed(ByteString signature) ->
-          end(session, Event.SIGNED, SessionRecords.NO_CAUSE, signature);
+      case Ending.Signed(ByteString signature) -> {
+        accounts.reports().signed(session, signature);
+        end(session, Event.SIGNED, SessionRecords.NO_CAUSE, signature);
+      }
+      case Ending.NonceOpened opened ->
+          claims
+              .nonces()
+              .record(
+                  session,
+                  opened,
+                  step -> apply(session, step, null, pool.nanos()),
+                  why -> refuse(session, why));
       case Ending.Presigned(List<ByteString> ids) -> {
         accounts.reports().presigned(session, ids);
         end(session, Event.PRESIGNED, SessionRecords.NO_CAUSE, NO_RESULT);
@@ -411,7 +420,7 @@ final class SessionDriver {
               "{} timed out in round {}, missing parties {}",
               plan.protocol().label(),
               session.round,
-              missing(session));
+              claims.missing(session));
       reportMissing(session);
       session.operation().timedOut(session.missing);
       end(session, Event.DEADLINE, SessionRecords.NO_CAUSE, NO_RESULT);
@@ -433,21 +442,7 @@ final class SessionDriver {
   }
 
   private void reportMissing(Session session) {
-    accounts.reports().timedOut(session, missing(session));
-  }
-
-  /**
-   * The parties that a session waits for. While the core hears nobody it misses everybody, also
-   * those whose message lies here.
-   */
-  private List<Integer> missing(Session session) {
-    if (!session.unwitnessed) {
-      return session.missing;
-    }
-    Set<Integer> missing = new TreeSet<>(session.missing);
-    session.unheard.forEach(arrived -> missing.remove(arrived.sender()));
-    missing.addAll(claims.witnesses().lacking(session.id));
-    return List.copyOf(missing);
+    accounts.reports().timedOut(session, claims.missing(session));
   }
 
   /** A party does not contribute to a session, and never will. */

@@ -4,6 +4,9 @@ import io.coterie.signer.claim.ClaimWitnesses;
 import io.coterie.signer.claim.RequestBindings;
 import io.coterie.signer.share.KeyActivation;
 import io.coterie.signer.share.KeyShareStore;
+import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 
 /** The means of sessions, grouped by purpose. */
 final class SessionMeans {
@@ -34,8 +37,28 @@ final class SessionMeans {
    * @param sessions claims each once
    * @param bindings of requests to sessions
    * @param witnesses remember how far the ledger of claims has come
+   * @param nonces of exact signatures, stored before they are answered
    */
-  record Claims(SessionClaims sessions, RequestBindings bindings, ClaimWitnesses witnesses) {}
+  record Claims(
+      SessionClaims sessions,
+      RequestBindings bindings,
+      ClaimWitnesses witnesses,
+      NonceRecording nonces) {
+
+    /**
+     * The parties that a session waits for. While the core hears nobody it misses everybody, also
+     * those whose message lies here.
+     */
+    List<Integer> missing(Session session) {
+      if (!session.unwitnessed) {
+        return session.missing;
+      }
+      Set<Integer> missing = new TreeSet<>(session.missing);
+      session.unheard.forEach(arrived -> missing.remove(arrived.sender()));
+      missing.addAll(witnesses.lacking(session.id));
+      return List.copyOf(missing);
+    }
+  }
 
   /**
    * The accounts that a session gives of itself.

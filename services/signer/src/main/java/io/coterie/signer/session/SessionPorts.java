@@ -1,6 +1,7 @@
 package io.coterie.signer.session;
 
 import io.coterie.signer.claim.ClaimLedger;
+import io.coterie.signer.claim.ExactNonces;
 import io.coterie.signer.claim.ShownClaims;
 import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.Holds;
@@ -53,7 +54,12 @@ public record SessionPorts(
    * @param shares of keys, and the parties excluded from them
    * @param shownClaims how far the ledgers of others have come
    * @param holds of its operator
+   * @param exactNonces that this party has signed under with imported keys
    */
   public record Ledgers(
-      ClaimLedger claims, KeyShareStore shares, ShownClaims shownClaims, Holds holds) {}
+      ClaimLedger claims,
+      KeyShareStore shares,
+      ShownClaims shownClaims,
+      Holds holds,
+      ExactNonces exactNonces) {}
 }

@@ -77,6 +77,15 @@ final class SessionReports {
     report(session, SessionReport.newBuilder().setAborted(abort));
   }
 
+  /** The signature is there: a coordinator that cannot observe the session is told. */
+  void signed(Session session, ByteString signature) {
+    if (session.plan().protocol().isOfPairs()) {
+      report(
+          session,
+          SessionReport.newBuilder().setCompleted(Completed.newBuilder().setSignature(signature)));
+    }
+  }
+
   /** Presignatures are in the pool. */
   void presigned(Session session, List<ByteString> ids) {
     report(

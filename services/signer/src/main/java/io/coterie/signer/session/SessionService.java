@@ -124,19 +124,13 @@ public final class SessionService implements AutoCloseable {
         new SessionMeans.Keys(
             shares, activation, new Exclusions(shares, ports.ledgers().holds(), presignatures));
     SessionClaims sessionClaims = new SessionClaims(claims, bindings, disk, self);
+    SessionMeans.Claims means =
+        new SessionMeans.Claims(
+            sessionClaims, bindings, witnesses, new NonceRecording(ports.ledgers().exactNonces()));
     SessionMeans.Accounts accounts =
         new SessionMeans.Accounts(reports, refusals, records, telemetry);
     this.driver =
-        new SessionDriver(
-            network,
-            running,
-            keys,
-            new SessionMeans.Claims(sessionClaims, bindings, witnesses),
-            accounts,
-            limits,
-            behind,
-            clock,
-            pool);
+        new SessionDriver(network, running, keys, means, accounts, limits, behind, clock, pool);
     WorkPool.Lane cancelling = pool.lane();
     // The requester's own signing goes first.
     cancelling.priority(WorkPool.Priority.BACKGROUND);
@@ -160,6 +154,7 @@ public final class SessionService implements AutoCloseable {
             ports.policy(),
             ports.approvals(),
             core::discardPresignature,
+            core::takeShare,
             self,
             pool::nanos);
     Admission admission =
@@ -174,16 +169,7 @@ public final class SessionService implements AutoCloseable {
             network.roster().installation());
     this.opening =
         new SessionOpening(
-            admission,
-            running,
-            keys,
-            new SessionMeans.Claims(sessionClaims, bindings, witnesses),
-            accounts,
-            core,
-            self,
-            clock,
-            pool,
-            driver);
+            admission, running, keys, means, accounts, core, self, clock, pool, driver);
     bindings.load(claims.bindings(RequestBindings.MAX), SessionService::signingSet);
     this.housekeeping =
         new Housekeeping(
@@ -195,7 +181,13 @@ public final class SessionService implements AutoCloseable {
             disk,
             this::exclusionsChanged,
             new ForgottenShares(
-                    sessions, listening, shares, activation, presignatures, driver::refuse)
+                    sessions,
+                    listening,
+                    shares,
+                    activation,
+                    presignatures,
+                    core::forgetPairs,
+                    driver::refuse)
                 ::forgotten,
             pool);
     telemetry.live(sessions::size);

@@ -312,6 +312,7 @@ class PartyTest {
             false,
             false,
             false,
+            false,
             new ShareFloor(2, 2, Set.of()),
             Set.of(),
             List.of(),

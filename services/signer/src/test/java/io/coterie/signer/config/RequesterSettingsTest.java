@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.intent.PayloadKind;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.ImportIntent;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.RefreshIntent;
 import io.coterie.proto.custody.v1.ReshareIntent;
@@ -57,6 +58,25 @@ class RequesterSettingsTest {
         .isEmpty();
   }
 
+  private static boolean mayImport(RequesterRule rule) {
+    return rule.denial(
+            new VerifiedIntent.KeyImport(
+                "wallet",
+                ByteString.EMPTY,
+                SignedIntent.getDefaultInstance(),
+                ImportIntent.newBuilder()
+                    .setScheme(Scheme.SCHEME_BLS12381)
+                    .setThreshold(2)
+                    .addAllParties(List.of("alpha", "bravo"))
+                    .build(),
+                List.of()))
+        .isEmpty();
+  }
+
+  private static List<Boolean> rights(RequesterRule rule) {
+    return List.of(mayCreate(rule), mayImport(rule), mayRefresh(rule), mayReshare(rule));
+  }
+
   private static boolean mayRefresh(RequesterRule rule) {
     return rule.denial(
             new VerifiedIntent.KeyRefresh(
@@ -99,23 +119,16 @@ class RequesterSettingsTest {
   }
 
   @Test
-  void whoever_may_create_keys_may_not_have_them_refreshed_or_reshared() throws Exception {
-    RequesterRule creator = rule("may-create-keys: true");
-    assertThat(List.of(mayCreate(creator), mayRefresh(creator), mayReshare(creator)))
-        .containsExactly(true, false, false);
+  void whoever_may_create_keys_may_not_have_them_imported_refreshed_or_reshared() throws Exception {
+    assertThat(rights(rule("may-create-keys: true"))).containsExactly(true, false, false, false);
   }
 
   @Test
   void each_right_over_shares_is_given_by_itself() throws Exception {
-    RequesterRule none = rule();
-    assertThat(List.of(mayCreate(none), mayRefresh(none), mayReshare(none)))
-        .containsExactly(false, false, false);
-    RequesterRule refresher = rule("may-refresh-keys: true");
-    assertThat(List.of(mayCreate(refresher), mayRefresh(refresher), mayReshare(refresher)))
-        .containsExactly(false, true, false);
-    RequesterRule resharer = rule("may-reshare-keys: true");
-    assertThat(List.of(mayCreate(resharer), mayRefresh(resharer), mayReshare(resharer)))
-        .containsExactly(false, false, true);
+    assertThat(rights(rule())).containsExactly(false, false, false, false);
+    assertThat(rights(rule("may-import-keys: true"))).containsExactly(false, true, false, false);
+    assertThat(rights(rule("may-refresh-keys: true"))).containsExactly(false, false, true, false);
+    assertThat(rights(rule("may-reshare-keys: true"))).containsExactly(false, false, false, true);
   }
 
   @Test

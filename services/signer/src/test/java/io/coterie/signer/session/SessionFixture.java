@@ -32,7 +32,6 @@ import io.coterie.signer.Installation;
 import io.coterie.signer.TestEvidence;
 import io.coterie.signer.TestTime;
 import io.coterie.signer.claim.MemoryLedger;
-import io.coterie.signer.claim.MemoryShownClaims;
 import io.coterie.signer.order.Hold;
 import io.coterie.signer.order.PolicyGate;
 import io.coterie.signer.order.PresignatureLimits;
@@ -303,8 +302,7 @@ abstract class SessionFixture {
             new SessionPorts(
                 net,
                 policy(),
-                new SessionPorts.Ledgers(
-                    ledger, shares, new MemoryShownClaims(ledger, shares), holds::get),
+                MemoryLedgers.of(ledger, shares, holds::get),
                 protocols,
                 audit::add,
                 watch,

@@ -13,6 +13,7 @@ import io.coterie.platform.error.CustodyException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
+import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.custody.v1.Key;
 import java.time.Instant;
 import java.util.List;
@@ -20,11 +21,14 @@ import java.util.Optional;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** Creates keys, each by all of its parties together. One request id gives one key. */
+/**
+ * Creates keys, each by all of its parties together, and has them take keys over. One request id
+ * gives one key.
+ */
 public final class KeyCreations implements Handover.Work {
   private static final Logger log = LoggerFactory.getLogger(KeyCreations.class);
 
-  private final Requests<KeyRecord, VerifiedIntent.KeyCreation, KeyRecord> requests;
+  private final Requests<KeyRecord, VerifiedIntent.NewKey, KeyRecord> requests;
   private final KeyStore store;
   private final ShareSessions shares;
   private final CoordinatorMetrics metrics;
@@ -44,8 +48,7 @@ public final class KeyCreations implements Handover.Work {
    * @throws CustodyException if the request is refused, with nothing stored, or the caller's time
    *     is up; the work goes on then
    */
-  public KeyRecord create(VerifiedIntent.KeyCreation intent, Caller caller)
-      throws InterruptedException {
+  public KeyRecord create(VerifiedIntent.NewKey intent, Caller caller) throws InterruptedException {
     return requests.await(intent, caller);
   }
 
@@ -69,8 +72,7 @@ public final class KeyCreations implements Handover.Work {
     return requests.running();
   }
 
-  private final class Kind
-      implements RequestKind<KeyRecord, VerifiedIntent.KeyCreation, KeyRecord> {
+  private final class Kind implements RequestKind<KeyRecord, VerifiedIntent.NewKey, KeyRecord> {
 
     @Override
     public String name() {
@@ -83,14 +85,18 @@ public final class KeyCreations implements Handover.Work {
     }
 
     @Override
-    public Class<VerifiedIntent.KeyCreation> intents() {
-      return VerifiedIntent.KeyCreation.class;
+    public Class<VerifiedIntent.NewKey> intents() {
+      return VerifiedIntent.NewKey.class;
     }
 
     @Override
-    public KeyRecord prepare(VerifiedIntent.KeyCreation intent, Instant now) {
+    public KeyRecord prepare(VerifiedIntent.NewKey intent, Instant now) {
       Protocol protocol =
-          Protocol.of(intent.scheme(), Protocol.Operation.KEYGEN)
+          Protocol.of(
+                  intent.scheme(),
+                  intent instanceof VerifiedIntent.KeyImport
+                      ? Protocol.Operation.IMPORT
+                      : Protocol.Operation.KEYGEN)
               .orElseThrow(
                   () -> Failure.of(ErrorReason.UNSUPPORTED_SCHEME, intent.key()).toException());
       if (intent.threshold() < protocol.leastThreshold()) {
@@ -135,18 +141,18 @@ public final class KeyCreations implements Handover.Work {
     }
 
     @Override
-    public boolean work(Run<KeyRecord> run, KeyRecord request, VerifiedIntent.KeyCreation intent)
+    public boolean work(Run<KeyRecord> run, KeyRecord request, VerifiedIntent.NewKey intent)
         throws InterruptedException {
       ShareWork work =
           new ShareWork(
-              new ShareWork.NewKey(),
+              change(intent, request),
               request.name(),
               intent.scheme(),
               intent.threshold(),
               request.parties(),
               intent.envelope(),
               intent.notAfter());
-      switch (shares.make(work, () -> requests.isMine(request), run, request.sessions())) {
+      switch (shares.make(work, of(request, work), run, request.sessions())) {
         case End.Lost _ -> {
           return false;
         }
@@ -166,6 +172,40 @@ public final class KeyCreations implements Handover.Work {
         case End.Stopped _ -> run.drain();
       }
       return true;
+    }
+
+    /** The work that an intent asks for; a restart of this replica has lost the shares of a key. */
+    private ShareWork.Change change(VerifiedIntent.NewKey intent, KeyRecord request) {
+      if (!(intent instanceof VerifiedIntent.KeyImport imported)) {
+        return new ShareWork.NewKey();
+      }
+      if (imported.shares().isEmpty()) {
+        return new ShareWork.Import(List.of());
+      }
+      return new ShareWork.Import(
+          request.parties().stream()
+              .map(
+                  holder ->
+                      PartyBytes.newBuilder()
+                          .setParty(holder.partyId())
+                          .setValue(
+                              imported.shares().get(imported.parties().indexOf(holder.name())))
+                          .build())
+              .toList());
+    }
+
+    private ShareSessions.Request of(KeyRecord request, ShareWork work) {
+      return new ShareSessions.Request() {
+        @Override
+        public boolean isMine() {
+          return requests.isMine(request);
+        }
+
+        @Override
+        public boolean onlyAsks() {
+          return work.change() instanceof ShareWork.Import imported && imported.shares().isEmpty();
+        }
+      };
     }
 
     @Override

@@ -7,6 +7,7 @@ import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.Attestation;
 import io.coterie.proto.custody.v1.Completion;
+import io.coterie.proto.custody.v1.Key;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -59,6 +60,17 @@ public record MadeKey(KeyPublic keyPublic, Attestation attestation) {
   /** Epoch that the last reshare made; 0 if the key was never reshared. */
   public int reshareEpoch() {
     return Holding.reshareEpoch(attestation);
+  }
+
+  /** Where it comes from. */
+  public Key.Origin origin() {
+    return attestation
+            .getCompletions(0)
+            .getSignedIntent()
+            .getPayloadType()
+            .equals(VerifiedIntent.KeyImport.PAYLOAD_TYPE)
+        ? Key.Origin.IMPORTED
+        : Key.Origin.GENERATED;
   }
 
   private static boolean isRefresh(Completion completion) {

@@ -261,7 +261,9 @@ public final class ShareSessions {
         request.ordering();
       }
       Instant now = clock.instant();
-      Duration time = timeout.next(attempt);
+      Duration usual = timeout.next(attempt);
+      Duration least = work.leastTime();
+      Duration time = usual.compareTo(least) < 0 ? least : usual;
       ObservedSession session =
           sessions.start(
               channel,
@@ -281,7 +283,9 @@ public final class ShareSessions {
       long started = sessions.timer().nanos();
       SessionOutcome outcome = session.await(atMost(time, now));
       if (outcome instanceof SessionOutcome.Created created) {
-        timeout.succeeded(sessions.timer().nanos() - started);
+        if (least.isZero()) {
+          timeout.succeeded(sessions.timer().nanos() - started);
+        }
         return new End.Made(created.completion(), tried);
       }
       if (outcome instanceof SessionOutcome.Stopped) {

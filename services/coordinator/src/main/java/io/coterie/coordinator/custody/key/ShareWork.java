@@ -4,9 +4,11 @@ import io.coterie.coordinator.custody.key.KeyRecord.Holder;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Member;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.Collection;
 import java.util.List;
@@ -30,6 +32,9 @@ record ShareWork(
   /** Generation of the shares that key generation makes. */
   private static final int FIRST_EPOCH = 1;
 
+  private static final Duration IMPORT_TIME = Duration.ofSeconds(20);
+  private static final Duration IMPORT_TIME_OF_PARTY = Duration.ofSeconds(4);
+
   ShareWork {
     parties = List.copyOf(parties);
   }
@@ -39,6 +44,17 @@ record ShareWork(
 
   /** The shares of a new key. */
   record NewKey() implements Change {}
+
+  /**
+   * The shares of a key that existed already.
+   *
+   * @param shares as its owner has encrypted them, ascending; empty if they are not here any more
+   */
+  record Import(List<PartyBytes> shares) implements Change {
+    Import {
+      shares = List.copyOf(shares);
+    }
+  }
 
   /**
    * New shares for the same parties.
@@ -62,16 +78,23 @@ record ShareWork(
   /** The epoch that an order names: the first one, or the one that is replaced. */
   int epoch() {
     return switch (change) {
-      case NewKey() -> FIRST_EPOCH;
+      case NewKey(), Import _ -> FIRST_EPOCH;
       case Refresh(KeyPublic from) -> from.getEpoch();
       case Reshare(KeyPublic from, List<Holder> _) -> from.getEpoch();
     };
   }
 
+  /** The least time of a session: each pair of an imported key computes for a second and more. */
+  Duration leastTime() {
+    return change instanceof Import
+        ? IMPORT_TIME.plus(IMPORT_TIME_OF_PARTY.multipliedBy(parties.size()))
+        : Duration.ZERO;
+  }
+
   /** The reason to give when no session can succeed. */
   ErrorReason failure() {
     return switch (change) {
-      case NewKey _ -> ErrorReason.KEY_CREATION_FAILED;
+      case NewKey _, Import _ -> ErrorReason.KEY_CREATION_FAILED;
       case Refresh _ -> ErrorReason.REFRESH_FAILED;
       case Reshare _ -> ErrorReason.RESHARE_FAILED;
     };
@@ -87,7 +110,7 @@ record ShareWork(
    * learns of it. Such work fails only once a party has shown that it holds no share of it.
    */
   boolean replacesShares() {
-    return !(change instanceof NewKey);
+    return change instanceof Refresh || change instanceof Reshare;
   }
 
   /**
@@ -98,6 +121,7 @@ record ShareWork(
   SessionPlan.Work ofSession(Collection<Member> able) {
     return switch (change) {
       case NewKey() -> new SessionPlan.Work.Keygen();
+      case Import(List<PartyBytes> shares) -> new SessionPlan.Work.Import(shares);
       case Refresh(KeyPublic from) -> new SessionPlan.Work.Refresh(from);
       case Reshare(KeyPublic from, List<Holder> _) ->
           new SessionPlan.Work.Reshare(

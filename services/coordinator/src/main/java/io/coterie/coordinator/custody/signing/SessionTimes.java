@@ -3,6 +3,8 @@ package io.coterie.coordinator.custody.signing;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import java.time.Clock;
@@ -17,22 +19,33 @@ final class SessionTimes {
    */
   private static final int SETTLING_SKEWS = 5;
 
+  /** A pair sets up and prepares in seconds, on a busy machine. */
+  private static final Duration PAIR_TIME = Duration.ofSeconds(20);
+
   private final AdaptiveTimeout timeout;
   private final RunLimits limits;
   private final Clock clock;
   private final Run<?> run;
   private final Instant notAfter;
 
+  /** Of any session; zero unless pairs set up and prepare in it if they have to. */
+  private final Duration least;
+
   /**
-   * @param notAfter end of the intent
+   * @param intent that the sessions are for
    */
   SessionTimes(
-      AdaptiveTimeout timeout, RunLimits limits, Clock clock, Run<?> run, Instant notAfter) {
+      AdaptiveTimeout timeout,
+      RunLimits limits,
+      Clock clock,
+      Run<?> run,
+      VerifiedIntent.Signing intent) {
+    this.least = intent.scheme() == Scheme.SCHEME_ED25519_EXACT ? PAIR_TIME : Duration.ZERO;
     this.timeout = timeout;
     this.limits = limits;
     this.clock = clock;
     this.run = run;
-    this.notAfter = notAfter;
+    this.notAfter = intent.notAfter();
   }
 
   /** Whether the intent has expired. */
@@ -48,13 +61,23 @@ final class SessionTimes {
    *     that the most patient caller has, so that there is a second chance inside it
    */
   Duration ofSession(Instant now, int attempt, boolean canRetry) {
-    Duration time = timeout.next(attempt);
+    Duration usual = timeout.next(attempt);
+    Duration time = usual.compareTo(least) < 0 ? least : usual;
     long patience = run.patienceNanos();
     if (patience > 0 && canRetry && time.toNanos() > patience / 2) {
-      time = Duration.ofNanos(Math.max(patience / 2, timeout.min().toNanos()));
+      time =
+          Duration.ofNanos(
+              Math.max(patience / 2, Math.max(least.toNanos(), timeout.min().toNanos())));
     }
     Duration untilExpiry = Duration.between(now, notAfter);
     return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
+  }
+
+  /** A session has succeeded after so long. Those of pairs are no measure for others. */
+  void succeeded(long nanos) {
+    if (least.isZero()) {
+      timeout.succeeded(nanos);
+    }
   }
 
   /** The deadline that the parties of a session get. */

@@ -137,8 +137,7 @@ public final class SigningAttempts {
     this.pace = new Pace(services.stopping(), time);
     this.candidates = new Candidates(services.keys().excluded(intent.key()));
     this.refusals = new SignedRefusals(intent);
-    this.times =
-        new SessionTimes(services.timeout(), services.limits(), clock, run, intent.notAfter());
+    this.times = new SessionTimes(services.timeout(), services.limits(), clock, run, intent);
     this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
     this.key = key;
     this.keyPublic = Objects.requireNonNull(key.keyPublic());
@@ -272,7 +271,7 @@ public final class SigningAttempts {
       long started = time.nanos();
       outcome = session.await(atMost);
       if (outcome instanceof SessionOutcome.Signed) {
-        services.timeout().succeeded(time.nanos() - started);
+        times.succeeded(time.nanos() - started);
         turn.succeeded();
       } else {
         overloaded(outcome).ifPresent(turn::overloaded);
