@@ -236,3 +236,32 @@ fn circuits_of_random_programs_compute_what_the_interpreter_does() {
     let (first, count) = (number("SEED", 1), number("PROGRAMS", 400));
     with_stack(|| (first..first + count).for_each(check)).expect("no panic");
 }
+
+/// A number times itself takes gates of its own, up to the widths where Karatsuba's method begins.
+#[test]
+fn squares_of_every_width_are_products() {
+    let check = |width: u32, value: u128| {
+        let text = format!(
+            "package main\n\nfunc main(a, b uint{width}) (uint{0}, uint{0}) {{\n\treturn wideMul(a, a), wideMul(b, b)\n}}\n",
+            2 * width
+        );
+        let program = Program::from_text("square", &text, &[]).unwrap();
+        let other = mask(width) - value;
+        let bits = |number: u128, width: u32| (0..width).map(move |i| number >> i & 1 == 1);
+        let mut plain = Plain::new(vec![bits(value, width).collect(), bits(other, width).collect()]);
+        compile(&program, &[vec![], vec![]], Limits::default(), &mut plain).unwrap();
+        let expected: Vec<bool> =
+            bits(value * value, 2 * width).chain(bits(other * other, 2 * width)).collect();
+        assert_eq!(plain.outputs, expected, "{value} of {width} bits");
+    };
+    with_stack(|| {
+        (1..=5).for_each(|width| (0..=mask(width)).for_each(|value| check(width, value)));
+        let mut rng = ChaCha12Rng::seed_from_u64(1);
+        for width in 6..=44 {
+            for value in [0, 1, u128::from(rng.next_u64()) & mask(width)] {
+                check(width, value);
+            }
+        }
+    })
+    .expect("no panic");
+}

@@ -1,5 +1,7 @@
 //! Multiplication: rows of partial products for small numbers, Karatsuba's method above, signed digits for constants.
 
+use std::iter::once;
+
 use super::{Builder, bit};
 use crate::circuit::Lit;
 
@@ -27,6 +29,9 @@ impl Builder<'_> {
     /// All `a.len() + b.len()` bits.
     fn full(&mut self, a: &[Lit], b: &[Lit]) -> Vec<Lit> {
         let n = a.len() + b.len();
+        if a == b && n < 2 * KARATSUBA {
+            return self.square(a);
+        }
         if a.len().min(b.len()) < KARATSUBA || a.len().max(b.len()) > 2 * a.len().min(b.len()) {
             return self.rows(a, b, n);
         }
@@ -50,6 +55,26 @@ impl Builder<'_> {
         let (kept, upper) = out.split_at(half.min(n));
         let sum = self.add(upper, &cross, Lit::FALSE, n - half);
         [kept, &sum].concat()
+    }
+
+    /// The square of a short number: each product of two different bits counts twice, so it is made once.
+    fn square(&mut self, a: &[Lit]) -> Vec<Lit> {
+        let mut out = vec![Lit::FALSE; 2 * a.len()];
+        for (i, x) in a.iter().enumerate() {
+            // Bit 2i has been left free by the rows before, or holds what they carried.
+            let row: Vec<Lit> = once(*x)
+                .chain(once(Lit::FALSE))
+                .chain(a.iter().skip(i + 1).map(|y| self.and(*x, *y)))
+                .collect();
+            let at = 2 * i;
+            let width = (row.len() + 1).min(out.len() - at);
+            let upper: Vec<Lit> = (at..at + width).map(|j| bit(&out, j)).collect();
+            let sum = self.add(&upper, &row, Lit::FALSE, width);
+            for (place, lit) in out.iter_mut().skip(at).zip(sum) {
+                *place = lit;
+            }
+        }
+        out
     }
 
     /// The low `n` bits, where the product is longer.
