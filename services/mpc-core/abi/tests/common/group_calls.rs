@@ -25,11 +25,17 @@ enum Caller {
     Nobody,
     Issuer,
     Opener,
+    /// Before it has its secret.
+    Applicant,
+    /// Before it has its key.
+    Candidate,
     Member,
 }
 
 pub struct Calls {
     world: World,
+    applicant: Member,
+    candidate: Member,
     member: Member,
     genuine: Vec<Genuine>,
 }
@@ -39,16 +45,16 @@ impl Calls {
     pub fn new() -> Self {
         let world = World::new();
         let member = world.admitted(90);
-        let mut applicant = Member::new(&world, 91);
-        let stores = world.registered(&mut applicant);
-        let mut unaccepted = Member::new(&world, 92);
-        let shares: Vec<_> =
-            (1..=3).map(|issuer| world.ask(issuer, &unaccepted, &mut Stored::default())).collect();
+        let mut candidate = Member::new(&world, 91);
+        let stores = world.registered(&mut candidate);
+        let mut applicant = Member::new(&world, 92);
         let mut reserved = Stored::default();
-        let _ = world.ask(1, &unaccepted, &mut reserved);
-        let accepting = unaccepted.accepting(&world, &shares);
-        let acceptance = unaccepted.accept(&world, &shares);
-        let order = applicant.order(&world, 1, 93);
+        let _ = world.ask(1, &applicant, &mut reserved);
+        let shares: Vec<_> =
+            (1..=3).map(|issuer| world.ask(issuer, &applicant, &mut Stored::default())).collect();
+        let accepting = applicant.accepting(&world, &shares);
+        let acceptance = applicant.accept(&world, &shares);
+        let order = candidate.order(&world, 1, 93);
         let registered = stores[&1].member.clone().unwrap();
         let asked = || request(94, ApprovalDecision::Approve);
         let approval = member.approve(&world, asked()).0;
@@ -102,9 +108,9 @@ impl Calls {
             (Caller::Member, Call::Apply(Apply { group: group(), ticket: vec![95; 32] })),
             (Caller::Nobody, Call::Reserve(world.reserve(&applicant, &Stored::default()))),
             (Caller::Issuer, Call::AnswerApplication(world.answer(1, &reserved))),
-            (Caller::Member, accepting),
+            (Caller::Applicant, accepting),
             (Caller::Nobody, Call::RegisterMember(world.register(&reserved, &shares, &acceptance))),
-            (Caller::Member, applicant.ordering(&world, 2, 96)),
+            (Caller::Candidate, candidate.ordering(&world, 2, 96)),
             (
                 Caller::Issuer,
                 Call::CountRun(CountRun {
@@ -132,7 +138,7 @@ impl Calls {
             ),
         ];
         let genuine = calls.map(|(caller, call)| Genuine { caller, bytes: encoded(call) }).into();
-        Self { world, member, genuine }
+        Self { world, applicant, candidate, member, genuine }
     }
 
     fn party(&self, caller: Caller) -> (Option<&Vault>, &[u8]) {
@@ -140,6 +146,8 @@ impl Calls {
             Caller::Nobody => (None, &[]),
             Caller::Issuer => pair(self.world.issuer(1)),
             Caller::Opener => pair(self.world.opener(4)),
+            Caller::Applicant => pair(&self.applicant.person),
+            Caller::Candidate => pair(&self.candidate.person),
             Caller::Member => pair(&self.member.person),
         }
     }

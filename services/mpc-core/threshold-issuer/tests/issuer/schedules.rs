@@ -87,7 +87,7 @@ enum Mutant {
     ForgetsHalf,
 }
 
-/// An issuer: what is on its disk, and the runs that it has counted and not begun, which a kill takes.
+/// An issuer: its disk, and the runs that it has counted and not begun, which a kill takes.
 #[derive(Default)]
 struct Issuer {
     store: Store,
@@ -104,7 +104,7 @@ struct Folder {
     key: Option<Vec<u8>>,
 }
 
-/// What the member stores when it has its secret.
+/// The member's store once it has its secret.
 struct Accepted {
     candidate: Vec<u8>,
     acceptance: Acceptance,
@@ -135,7 +135,7 @@ struct Admission {
     applications: Vec<Application>,
     orders: Vec<RunOrder>,
     packets: Vec<Packet>,
-    /// Who has begun which run.
+    /// Each member that has begun a run, with the number of that run.
     begun: BTreeSet<(u32, u8)>,
     credentials: Vec<MemberKey>,
     events: BTreeMap<Event, usize>,
