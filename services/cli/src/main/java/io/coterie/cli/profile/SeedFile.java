@@ -39,13 +39,17 @@ public final class SeedFile {
    * @throws CliException saying what is wrong with the file
    */
   public static byte[] read(Path file) {
+    // Buffers of this class alone: those that a library grows would keep the seed.
+    byte[] buffer = new byte[MAX_BYTES];
     byte[] content = new byte[0];
     try (InputStream in = Files.newInputStream(PrivateFile.require(file))) {
-      content = in.readNBytes(MAX_BYTES);
-      return content.length == SEED_BYTES ? content.clone() : ofPem(file, content);
+      int length = in.readNBytes(buffer, 0, MAX_BYTES);
+      content = Arrays.copyOf(buffer, length);
+      return length == SEED_BYTES ? content.clone() : ofPem(file, content);
     } catch (IOException e) {
       throw CliException.local("key file " + file + " cannot be read");
     } finally {
+      Arrays.fill(buffer, (byte) 0);
       Arrays.fill(content, (byte) 0);
     }
   }
@@ -60,10 +64,10 @@ public final class SeedFile {
               + " these forms");
     }
     byte[] base64 = Arrays.copyOfRange(content, begin + BEGIN.length, end);
-    byte[] der = new byte[0];
+    byte[] der = new byte[base64.length];
     try {
-      der = Base64.getMimeDecoder().decode(base64);
-      boolean known = der.length == PKCS8_BYTES || der.length == PKCS8_WITH_PUBLIC_KEY_BYTES;
+      int length = Base64.getMimeDecoder().decode(base64, der);
+      boolean known = length == PKCS8_BYTES || length == PKCS8_WITH_PUBLIC_KEY_BYTES;
       int seedAt = ED25519_AT + ED25519.length;
       if (!known || !Arrays.equals(der, ED25519_AT, seedAt, ED25519, 0, ED25519.length)) {
         throw CliException.local(file + " has no Ed25519 key: only those can be imported");

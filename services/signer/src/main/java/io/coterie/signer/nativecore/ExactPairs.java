@@ -118,6 +118,13 @@ final class ExactPairs {
     drop(name(session, peer));
   }
 
+  /** The same, if this session set the pair up, and no later one has. */
+  void dropOwn(SessionConfig session, int peer) {
+    if (setUps.remove(name(session, peer), stepId(session, peer, ExactProtocol.PAIR))) {
+      drop(name(session, peer));
+    }
+  }
+
   /** The same with every peer of a key. */
   void drop(String key) {
     setUps.keySet().stream().filter(name -> name.key.equals(key)).forEach(this::drop);

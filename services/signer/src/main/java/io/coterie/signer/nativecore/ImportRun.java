@@ -27,6 +27,9 @@ final class ImportRun implements ProtocolCore.Run {
   private final Step firstStep;
   private boolean over;
 
+  /** Whether every pair has made the test signature. */
+  private boolean done;
+
   private ImportRun(SessionConfig session, ByteString sealedShare, ExactPairs pairs)
       throws RefusedException {
     this.session = session;
@@ -83,6 +86,7 @@ final class ImportRun implements ProtocolCore.Run {
       pairs.settled(session, sender);
       if (running.isEmpty()) {
         over = true;
+        done = true;
         return next.setDone(
                 Done.newBuilder()
                     .setSealedShare(sealedShare)
@@ -109,5 +113,9 @@ final class ImportRun implements ProtocolCore.Run {
   public void close() {
     running.values().forEach(ProtocolCore.Run::close);
     running.clear();
+    if (!done) {
+      // There is no such key, so nothing made with its shares stays in memory.
+      ExactPairs.peers(session).forEach(peer -> pairs.dropOwn(session, peer));
+    }
   }
 }

@@ -19,7 +19,6 @@ final class Inbox {
   private final BiConsumer<Session, EarlyEnvelopes.Arrived> deliver;
   private final EarlyEnvelopes early = new EarlyEnvelopes();
   private final QueuedBytes queued = new QueuedBytes();
-  private final QueuedBytes ofPairs = QueuedBytes.ofPairs();
 
   /**
    * @param deliver gives an envelope to a session, in its lane
@@ -95,7 +94,7 @@ final class Inbox {
     List<EarlyEnvelopes.Arrived> unheard = List.copyOf(session.unheard);
     session.unheard.clear();
     // The room of all first: one of them may end the session by an error.
-    unheard.forEach(a -> room(session).remove(session.id, a.sender(), a.envelope()));
+    unheard.forEach(a -> queued.remove(session.id, a.sender(), a.envelope()));
     unheard.forEach(arrived -> deliver.accept(session, arrived));
   }
 
@@ -110,7 +109,7 @@ final class Inbox {
   }
 
   private void enqueue(Session session, EarlyEnvelopes.Arrived arrived) {
-    if (!room(session).add(session.id, arrived.sender(), arrived.envelope())) {
+    if (!queued.add(session.id, arrived.sender(), arrived.envelope())) {
       telemetry.dropped("queue_overflow");
       return;
     }
@@ -124,12 +123,8 @@ final class Inbox {
         });
   }
 
-  private QueuedBytes room(Session session) {
-    return session.ofPairs ? ofPairs : queued;
-  }
-
   private void hand(Session session, EarlyEnvelopes.Arrived arrived) {
-    room(session).remove(session.id, arrived.sender(), arrived.envelope());
+    queued.remove(session.id, arrived.sender(), arrived.envelope());
     deliver.accept(session, arrived);
   }
 }

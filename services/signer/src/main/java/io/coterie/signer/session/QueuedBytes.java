@@ -19,26 +19,15 @@ final class QueuedBytes {
   /** Bookkeeping that an empty envelope costs as well. */
   private static final int OVERHEAD_BYTES = 64;
 
-  private final Map<Integer, Integer> bySender = new ConcurrentHashMap<>();
-  private final Map<Slot, Integer> bySlot = new ConcurrentHashMap<>();
+  /**
+   * Large frames of pairs take no room of other messages. The size alone decides, because a session
+   * is not known to be of a pair before its order was judged.
+   */
+  private final Room usual = new Room(SessionLimits.MAX_QUEUED_BYTES, MAX_SESSION_SENDER_BYTES);
 
-  private final int mostOfSender;
-  private final int mostOfSlot;
-
-  private QueuedBytes(int mostOfSender, int mostOfSlot) {
-    this.mostOfSender = mostOfSender;
-    this.mostOfSlot = mostOfSlot;
-  }
-
-  QueuedBytes() {
-    this(SessionLimits.MAX_QUEUED_BYTES, MAX_SESSION_SENDER_BYTES);
-  }
-
-  /** For sessions of pairs, whose messages are larger and take no room of others. */
-  static QueuedBytes ofPairs() {
-    return new QueuedBytes(
-        SessionLimits.MAX_PAIR_QUEUED_BYTES, SessionLimits.MAX_PAIR_ENVELOPE_BYTES + MORE_BYTES);
-  }
+  private final Room frames =
+      new Room(
+          SessionLimits.MAX_PAIR_QUEUED_BYTES, SessionLimits.MAX_PAIR_ENVELOPE_BYTES + MORE_BYTES);
 
   private record Slot(SessionId session, int sender) {}
 
@@ -48,22 +37,39 @@ final class QueuedBytes {
    * @return false, and nothing taken, if there is none
    */
   boolean add(SessionId session, int sender, byte[] envelope) {
-    int bytes = envelope.length + OVERHEAD_BYTES;
-    if (!raise(bySender, sender, bytes, mostOfSender)) {
-      return false;
-    }
-    if (!raise(bySlot, new Slot(session, sender), bytes, mostOfSlot)) {
-      lower(bySender, sender, bytes);
-      return false;
-    }
-    return true;
+    return room(envelope).add(new Slot(session, sender), envelope.length + OVERHEAD_BYTES);
   }
 
   /** Gives the room back. */
   void remove(SessionId session, int sender, byte[] envelope) {
-    int bytes = envelope.length + OVERHEAD_BYTES;
-    lower(bySender, sender, bytes);
-    lower(bySlot, new Slot(session, sender), bytes);
+    room(envelope).remove(new Slot(session, sender), envelope.length + OVERHEAD_BYTES);
+  }
+
+  private Room room(byte[] envelope) {
+    return envelope.length > SessionLimits.MAX_ENVELOPE_BYTES ? frames : usual;
+  }
+
+  private record Room(
+      Map<Integer, Integer> bySender, Map<Slot, Integer> bySlot, int mostOfSender, int mostOfSlot) {
+    Room(int mostOfSender, int mostOfSlot) {
+      this(new ConcurrentHashMap<>(), new ConcurrentHashMap<>(), mostOfSender, mostOfSlot);
+    }
+
+    boolean add(Slot slot, int bytes) {
+      if (!raise(bySender, slot.sender(), bytes, mostOfSender)) {
+        return false;
+      }
+      if (!raise(bySlot, slot, bytes, mostOfSlot)) {
+        lower(bySender, slot.sender(), bytes);
+        return false;
+      }
+      return true;
+    }
+
+    void remove(Slot slot, int bytes) {
+      lower(bySender, slot.sender(), bytes);
+      lower(bySlot, slot, bytes);
+    }
   }
 
   private static <K> boolean raise(Map<K, Integer> counts, K key, int bytes, int most) {

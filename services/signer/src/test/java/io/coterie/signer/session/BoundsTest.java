@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.EarlyEnvelopes;
 import io.coterie.signer.party.EarlyEnvelopes.Arrived;
 import io.coterie.signer.party.ThreadWorkPool;
@@ -88,6 +89,26 @@ class BoundsTest {
       empty++;
     }
     assertThat(empty).as("an empty one costs, too").isLessThan(10_000);
+  }
+
+  @Test
+  void frames_of_pairs_take_no_room_of_other_messages() {
+    QueuedBytes queued = new QueuedBytes();
+    byte[] frame = new byte[SessionLimits.MAX_PAIR_ENVELOPE_BYTES];
+    int frames = 0;
+    while (queued.add(session(frames), 1, frame)) {
+      frames++;
+    }
+    assertThat(frames).isEqualTo(8);
+    byte[] usual = new byte[SessionLimits.MAX_ENVELOPE_BYTES];
+    int number = 0;
+    while (queued.add(session(number), 1, usual)) {
+      number++;
+    }
+    assertThat(number).isEqualTo(SessionLimits.MAX_QUEUED_BYTES / (usual.length + 64));
+    queued.remove(session(0), 1, frame);
+    assertThat(queued.add(session(number), 1, usual)).as("room of a frame").isFalse();
+    assertThat(queued.add(session(frames), 1, frame)).as("room again").isTrue();
   }
 
   @Test
