@@ -11,7 +11,7 @@ use blst::{
 use zeroize::Zeroize;
 
 use super::affine::{affine1, negate1};
-use super::combine::{combine1, horner, multiply1};
+use super::combine::{combine1, combine1_in_subgroup, horner, multiply1};
 use super::generator::generator_table;
 use super::scalar::Scalar;
 use crate::Secret;
@@ -178,7 +178,7 @@ impl G1 {
     pub fn combination(points: &[G1], scalars: &[Scalar]) -> Self {
         let affine: Vec<blst_p1_affine> = points.iter().map(|point| point.0).collect();
         let raw: Vec<[u8; 32]> = scalars.iter().map(|scalar| scalar.to_raw().b).collect();
-        Self(affine1(&combine1(&affine, &raw, 255)))
+        Self(affine1(&combine1_in_subgroup(&affine, &raw)))
     }
 
     /// Hash-to-curve of RFC 9380, suite BLS12381G1_XMD:SHA-256_SSWU_RO_, with this domain separation tag. Nobody knows

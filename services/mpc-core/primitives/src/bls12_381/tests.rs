@@ -118,6 +118,36 @@ fn table_multiplies_as_blst_does() {
 }
 
 #[test]
+fn combinations_in_the_subgroup_agree_with_single_multiplications() {
+    let mut rng = ChaCha20Rng::seed_from_u64(6);
+    // z^2 and its neighbours, where the halves of a scalar change places, and the ends of the field.
+    let square = Scalar::from_u64(0xd201_0000_0001_0000);
+    let square = square.mul(&square);
+    let minus = |scalar: &Scalar| Scalar::zero().sub(scalar);
+    let mut edges = vec![Scalar::zero(), minus(&square), square.copy()];
+    for edge in [Scalar::zero(), square.copy(), minus(&square), square.mul(&Scalar::from_u64(31))] {
+        edges.extend((1..40).flat_map(|step| {
+            let step = Scalar::from_u64(step);
+            [edge.add(&step), edge.sub(&step)]
+        }));
+    }
+    edges.extend((0..64).map(|_| random(&mut rng).expose().copy()));
+    for count in [1usize, 2, 3, 23, 24] {
+        for scalars in edges.chunks(count) {
+            let mut points: Vec<G1> = scalars.iter().map(|_| G1::mul_generator(&random(&mut rng))).collect();
+            if let [first, .., last] = points.as_mut_slice() {
+                *last = *first; // sums meet
+            }
+            let expected = points.iter().zip(scalars).fold(None::<G1>, |sum, (point, scalar)| {
+                let product = point.times_secret(&Secret::new(scalar.copy()));
+                Some(sum.map_or(product, |sum| sum.plus(&product)))
+            });
+            assert_eq!(Some(G1::combination(&points, scalars)), expected, "{scalars:?}");
+        }
+    }
+}
+
+#[test]
 fn combinations_agree_with_single_multiplications() {
     let mut rng = ChaCha20Rng::seed_from_u64(2);
     for count in [1usize, 2, 3, 19, 23, 24, 31, 32, 33, 41] {
