@@ -314,8 +314,7 @@ class GroupJoinTest {
     var request = (VerifiedIntent.Signing) Approvals.verified(trust, intent);
     ByteString approval =
         ByteString.copyFrom(Files.readAllBytes(Path.of(approval(shared, "dora", file))));
-    assertThat(
-            Approvals.count(group, request, Approvals.Decision.APPROVE, List.of(approval), 1))
+    assertThat(Approvals.count(group, request, Approvals.Decision.APPROVE, List.of(approval), 1))
         .isEqualTo(1);
     byte[] altered = approval.toByteArray();
     altered[altered.length - 1] ^= 1;
@@ -348,15 +347,12 @@ class GroupJoinTest {
           .isEqualTo(membership);
       assertThat(reached).isEmpty();
       assertThatThrownBy(
-              () ->
-                  new Joining(
-                      member, group, Ticket.of(foreign), channel, patience, reached::add))
+              () -> new Joining(member, group, Ticket.of(foreign), channel, patience, reached::add))
           .isInstanceOf(MemberException.Unfit.class);
     }
     assertThatThrownBy(() -> groups.fetch(channel, "groups/nowhere", 1, patience))
         .isInstanceOf(StatusRuntimeException.class)
-        .satisfies(
-            e -> assertThat(StatusErrors.reason(e)).contains(ErrorReason.GROUP_NOT_FOUND));
+        .satisfies(e -> assertThat(StatusErrors.reason(e)).contains(ErrorReason.GROUP_NOT_FOUND));
   }
 
   private static void notApproved(OptionalInt place, ThrowingCallable count) {

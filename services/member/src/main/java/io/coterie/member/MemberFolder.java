@@ -126,7 +126,8 @@ public final class MemberFolder implements AutoCloseable {
     } catch (UnsealException e) {
       throw new MemberException.Folder(firstLine(e.getMessage()));
     } catch (IOException | IllegalArgumentException e) {
-      throw new MemberException.Folder("member folder " + folder + " cannot be used: " + e.getMessage());
+      throw new MemberException.Folder(
+          "member folder " + folder + " cannot be used: " + e.getMessage());
     }
   }
 

@@ -5,8 +5,8 @@
  * io.coterie.member.AttestedGroups}), an auditor has one opened ({@link
  * io.coterie.member.OpenedApproval}).
  *
- * <p>Nothing here prints, asks or ends a process. Secrets of a member are in plaintext in the native
- * core alone, which a JVM loads with {@code --enable-native-access=ALL-UNNAMED}.
+ * <p>Nothing here prints, asks or ends a process. Secrets of a member are in plaintext in the
+ * native core alone, which a JVM loads with {@code --enable-native-access=ALL-UNNAMED}.
  *
  * <p>A failure is a {@link io.coterie.member.MemberException}, or the {@link
  * io.grpc.StatusRuntimeException} of a call that the coordinator refused or did not answer.

@@ -52,10 +52,7 @@ public final class IntentFile {
       }
     } catch (IntentException e) {
       throw CliException.local(
-          file
-              + ": "
-              + e.problem().text()
-              + "; the trust file says whose signatures are known");
+          file + ": " + e.problem().text() + "; the trust file says whose signatures are known");
     }
     throw CliException.local(file + " is no intent to sign");
   }

@@ -54,8 +54,7 @@ class CliExceptionTest {
   @Test
   void failures_of_the_library_of_members_keep_their_words() {
     MemberException wrong =
-        assertThrows(
-            MemberException.class, () -> Ticket.of(SignedIntent.getDefaultInstance()));
+        assertThrows(MemberException.class, () -> Ticket.of(SignedIntent.getDefaultInstance()));
     CliException said = CliException.of(wrong);
     assertThat(said.exitCode()).isEqualTo(ExitCode.LOCAL);
     assertThat(said.getMessage()).isEqualTo(wrong.getMessage()).isNotEmpty();
