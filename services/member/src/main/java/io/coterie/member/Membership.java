@@ -3,7 +3,7 @@ package io.coterie.member;
 import com.google.protobuf.ByteString;
 
 /**
- * What a member has become one of.
+ * The place of a member in one epoch of a group.
  *
  * @param group resource name, {@code groups/{group}}
  * @param epoch of the group
