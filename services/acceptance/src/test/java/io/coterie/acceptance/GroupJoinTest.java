@@ -1,16 +1,42 @@
 package io.coterie.acceptance;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.google.protobuf.ByteString;
 import io.coterie.acceptance.SharedCluster.Running;
 import io.coterie.acceptance.cluster.Cluster;
 import io.coterie.cli.Coterie;
+import io.coterie.member.Approvals;
+import io.coterie.member.AttestedGroups;
+import io.coterie.member.Joining;
+import io.coterie.member.MemberException;
+import io.coterie.member.MemberFolder;
+import io.coterie.member.Membership;
+import io.coterie.member.Ticket;
+import io.coterie.platform.error.ErrorReason;
+import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.trust.Trust;
+import io.coterie.trust.TrustFile;
+import io.grpc.Channel;
+import io.grpc.StatusRuntimeException;
 import java.io.PrintWriter;
+import java.io.Reader;
 import java.io.StringWriter;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalInt;
+import java.util.Properties;
+import java.util.function.Consumer;
+import java.util.function.Function;
+import java.util.stream.Collectors;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
@@ -202,6 +228,137 @@ class GroupJoinTest {
     Ended none = coterie(approving(shared, "none", intent, folder.resolve("no-approval")));
     assertThat(none.exitCode()).isEqualTo(5);
     assertThat(none.err()).contains("join first");
+  }
+
+  /** The example of docs/protocols/wbb.md, line by line. */
+  private static int example(
+      Path folder,
+      byte[] passphrase,
+      Trust trust,
+      Channel channel,
+      Duration patience,
+      SignedIntent signedTicket,
+      SignedIntent signedIntent,
+      Consumer<Joining.Milestone> progress,
+      Function<VerifiedIntent.Signing, Approvals.Decision> ask)
+      throws Exception {
+    try (MemberFolder member = MemberFolder.open(folder, passphrase)) {
+      Ticket ticket = Ticket.of(signedTicket);
+      var groups = new AttestedGroups(trust);
+      var group = groups.fetch(channel, ticket.group(), ticket.epoch(), patience);
+      new Joining(member, group, ticket, channel, patience, progress).join();
+      var request = (VerifiedIntent.Signing) Approvals.verified(trust, signedIntent);
+      Approvals.Decision said = ask.apply(request);
+      ByteString approval = Approvals.approve(member, trust, request, said);
+      return Approvals.count(group, request, said, List.of(approval), 1);
+    }
+  }
+
+  private static String withoutIndentation(String text) {
+    return text.lines().map(String::strip).collect(Collectors.joining("\n"));
+  }
+
+  @Test
+  void the_example_of_the_docs_is_the_one_that_is_run() throws Exception {
+    String page = Files.readString(ProjectRoot.PATH.resolve("docs/protocols/wbb.md"));
+    String shown = page.substring(page.indexOf("```java\n") + 8);
+    assertThat(
+            withoutIndentation(
+                Files.readString(
+                    ProjectRoot.PATH.resolve(
+                        "services/acceptance/src/test/java/io/coterie/acceptance/GroupJoinTest.java"))))
+        .contains(withoutIndentation(shown.substring(0, shown.indexOf("```"))));
+  }
+
+  private byte[] secret() {
+    return "a passphrase of a member".getBytes(StandardCharsets.UTF_8);
+  }
+
+  @Test
+  void a_client_without_terminal_joins_and_approves(Running shared) throws Exception {
+    create(shared, "clients");
+    Properties profile = new Properties();
+    try (Reader in = Files.newBufferedReader(shared.cluster().writeProfile(Cluster.WALLET))) {
+      profile.load(in);
+    }
+    Trust trust = TrustFile.read(Path.of(profile.getProperty("trust"))).verified().trust();
+    Channel channel = shared.wallet().channel();
+    Duration patience = Duration.ofSeconds(60);
+    Path file = intent(shared, "a request of a client");
+    SignedIntent intent = SignedIntent.parseFrom(Files.readAllBytes(file));
+    SignedIntent ticket =
+        SignedIntent.parseFrom(Files.readAllBytes(ticket(shared, "clients", "dora")));
+    byte[] passphrase = secret();
+    List<Joining.Milestone> reached = new ArrayList<>();
+    assertThat(
+            example(
+                folder.resolve("dora"),
+                passphrase,
+                trust,
+                channel,
+                patience,
+                ticket,
+                intent,
+                reached::add,
+                request -> {
+                  assertThat(request.key()).isEqualTo("keys/" + SharedCluster.KEY);
+                  return Approvals.Decision.REJECT;
+                }))
+        .isEqualTo(1);
+    assertThat(passphrase).containsOnly(0);
+    assertThat(reached).containsExactly(Joining.Milestone.values());
+
+    // An outside count, which has the approval alone; the command writes it from the same folder.
+    AttestedGroups groups = new AttestedGroups(trust);
+    AttestedGroups.Believed group = groups.fetch(channel, "groups/clients", 1, patience);
+    var request = (VerifiedIntent.Signing) Approvals.verified(trust, intent);
+    ByteString approval =
+        ByteString.copyFrom(Files.readAllBytes(Path.of(approval(shared, "dora", file))));
+    assertThat(Approvals.count(group, request, Approvals.Decision.APPROVE, List.of(approval), 1))
+        .isEqualTo(1);
+    byte[] altered = approval.toByteArray();
+    altered[altered.length - 1] ^= 1;
+    notApproved(
+        OptionalInt.of(1),
+        () ->
+            Approvals.count(
+                group,
+                request,
+                Approvals.Decision.APPROVE,
+                List.of(approval, ByteString.copyFrom(altered)),
+                1));
+    notApproved(
+        OptionalInt.of(0),
+        () -> Approvals.count(group, request, Approvals.Decision.REJECT, List.of(approval), 1));
+    notApproved(
+        OptionalInt.empty(),
+        () -> Approvals.count(group, request, Approvals.Decision.APPROVE, List.of(approval), 2));
+
+    // The folder says where it belongs, goes on where it was, and takes the ticket of nobody else.
+    SignedIntent foreign =
+        SignedIntent.parseFrom(Files.readAllBytes(ticket(shared, "clients", "emil")));
+    reached.clear();
+    try (MemberFolder member = MemberFolder.open(folder.resolve("dora"), secret())) {
+      Membership membership = member.membership().orElseThrow();
+      assertThat(membership.group()).isEqualTo("groups/clients");
+      assertThat(membership.epoch()).isEqualTo(1);
+      assertThat(
+              new Joining(member, group, Ticket.of(ticket), channel, patience, reached::add).join())
+          .isEqualTo(membership);
+      assertThat(reached).isEmpty();
+      assertThatThrownBy(
+              () -> new Joining(member, group, Ticket.of(foreign), channel, patience, reached::add))
+          .isInstanceOf(MemberException.Unfit.class);
+    }
+    assertThatThrownBy(() -> groups.fetch(channel, "groups/nowhere", 1, patience))
+        .isInstanceOf(StatusRuntimeException.class)
+        .satisfies(e -> assertThat(StatusErrors.reason(e)).contains(ErrorReason.GROUP_NOT_FOUND));
+  }
+
+  private static void notApproved(OptionalInt place, ThrowingCallable count) {
+    assertThatThrownBy(count)
+        .isInstanceOfSatisfying(
+            MemberException.NotApproved.class, e -> assertThat(e.place()).isEqualTo(place));
   }
 
   @Test

@@ -32,13 +32,14 @@ class ModuleArrowsTest {
           entry("mpc", Set.of("proto")),
           entry("platform", Set.of("proto", "trust")),
           entry("channel", Set.of("proto", "trust")),
+          entry("member", Set.of("proto", "platform", "trust", "mpc")),
           entry("messaging", Set.of("proto", "platform")),
           entry("coordinator", Set.of("proto", "platform", "channel", "mpc", "trust")),
           entry("signer", Set.of("proto", "platform", "channel", "mpc", "trust")),
           entry(
               "simulation",
               Set.of("proto", "platform", "channel", "mpc", "trust", "signer", "coordinator")),
-          entry("cli", Set.of("proto", "platform", "trust", "mpc")),
+          entry("cli", Set.of("proto", "platform", "trust", "mpc", "member")),
           // It starts whole installations, and simulates none.
           entry(
               "acceptance",
@@ -51,6 +52,7 @@ class ModuleArrowsTest {
                   "messaging",
                   "coordinator",
                   "signer",
+                  "member",
                   "cli")));
 
   private static final String ROOT = "io.coterie.";
@@ -194,6 +196,24 @@ class ModuleArrowsTest {
         .dependOnClassesThat()
         .resideInAnyPackage(
             "io.coterie.proto.core..", "io.coterie.proto.party..", "io.coterie.proto.custody..")
+        .check(CLASSES);
+  }
+
+  /** Clients bring their own terminal, and their own transport of gRPC. */
+  @Test
+  void library_of_members_knows_no_terminal_and_no_transport() {
+    noClasses()
+        .that()
+        .resideInAPackage("io.coterie.member..")
+        .should()
+        .dependOnClassesThat()
+        .resideInAnyPackage("picocli..", "io.netty..", "io.grpc.netty..", "javax.net..")
+        .orShould()
+        .accessField(System.class, "out")
+        .orShould()
+        .accessField(System.class, "err")
+        .orShould()
+        .callMethod(System.class, "exit", int.class)
         .check(CLASSES);
   }
 

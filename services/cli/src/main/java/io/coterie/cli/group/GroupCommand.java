@@ -3,7 +3,6 @@ package io.coterie.cli.group;
 import static java.util.concurrent.TimeUnit.SECONDS;
 
 import com.google.protobuf.ByteString;
-import io.coterie.cli.group.MemberFolder.Fact;
 import io.coterie.cli.intent.Approval;
 import io.coterie.cli.intent.ApprovalFile;
 import io.coterie.cli.intent.IntentFile;
@@ -14,13 +13,20 @@ import io.coterie.cli.terminal.ExitCode;
 import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
+import io.coterie.member.Approvals;
+import io.coterie.member.AttestedGroups;
+import io.coterie.member.Joining;
+import io.coterie.member.MemberException;
+import io.coterie.member.MemberFolder;
+import io.coterie.member.Membership;
+import io.coterie.member.OpenedApproval;
+import io.coterie.member.Ticket;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.opening.ShareSeal;
 import io.coterie.proto.custody.v1.CreateGroupRequest;
-import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
@@ -132,7 +138,7 @@ public final class GroupCommand {
       if (!made.trusted().intentDigest().equals(IntentVerifier.digest(signed.getPayload()))) {
         throw AttestedGroups.refused(intent.getGroup(), "was made by another intent than this one");
       }
-      show(output, answer, made);
+      show(output, made);
       return 0;
     }
   }
@@ -150,10 +156,10 @@ public final class GroupCommand {
           int epoch) {
     String name = Spelling.groupName(group);
     try (Profile.Connection connection = profile.connect()) {
-      Group answer =
-          stub(profile, connection)
-              .getGroup(GetGroupRequest.newBuilder().setName(name + "/epochs/" + epoch).build());
-      show(output, answer, new AttestedGroups(profile.trust()).require(name, epoch, answer));
+      show(
+          output,
+          new AttestedGroups(profile.trust())
+              .fetch(connection.channel(), name, epoch, profile.timeout()));
       return 0;
     }
   }
@@ -217,9 +223,9 @@ public final class GroupCommand {
           openers(group));
       believed.addGroups(answer);
       return true;
-    } catch (CliException e) {
+    } catch (MemberException.NotBelieved e) {
       row(output, named ? name : "?", "", "NOT ATTESTED", "", "");
-      Printing.err(spec).println(output.failure(e));
+      Printing.err(spec).println(output.failure(CliException.of(e)));
       return false;
     }
   }
@@ -232,7 +238,7 @@ public final class GroupCommand {
               + " none.")
   int identity(@Mixin MemberOptions member) {
     try (MemberFolder folder = member.open()) {
-      out().println(HexFormat.of().formatHex(folder.get(Fact.IDENTITY).toByteArray()));
+      out().println(HexFormat.of().formatHex(folder.identity().toByteArray()));
       out().flush();
       return 0;
     }
@@ -295,26 +301,21 @@ public final class GroupCommand {
       @Parameters(paramLabel = "TICKET", description = "As 'coterie group ticket' writes it.")
           Path ticket)
       throws InterruptedException {
-    SignedIntent signed = IntentFile.read(ticket);
-    TicketIntent intent = MemberOptions.ticket(ticket, signed);
+    Ticket read = MemberOptions.ticket(ticket);
     try (MemberFolder folder = member.open();
         Profile.Connection connection = profile.connect()) {
-      if (!intent.getIdentity().equals(folder.get(Fact.IDENTITY))) {
+      if (!read.isFor(folder)) {
         throw CliException.local(ticket + " is for another identity than that of this folder");
       }
-      Group answer =
-          stub(profile, connection)
-              .getGroup(
-                  GetGroupRequest.newBuilder()
-                      .setName(intent.getGroup() + "/epochs/" + intent.getEpoch())
-                      .build());
       AttestedGroups.Believed group =
-          new AttestedGroups(profile.trust()).require(intent.getGroup(), intent.getEpoch(), answer);
-      new Joining(folder, group, answer, signed, connection.channel(), profile.timeout()).join();
-      if (!output.json(out(), answer)) {
-        Output.row(out(), "member of", group.trusted().group());
-        Output.row(out(), "epoch", Integer.toString(group.trusted().epoch()));
-        Output.row(out(), "point", HexFormat.of().formatHex(folder.get(Fact.POINT).toByteArray()));
+          new AttestedGroups(profile.trust())
+              .fetch(connection.channel(), read.group(), read.epoch(), profile.timeout());
+      Membership joined =
+          new Joining(folder, group, read, connection.channel(), profile.timeout(), _ -> {}).join();
+      if (!output.json(out(), group.answer())) {
+        Output.row(out(), "member of", joined.group());
+        Output.row(out(), "epoch", Integer.toString(joined.epoch()));
+        Output.row(out(), "point", HexFormat.of().formatHex(joined.point().toByteArray()));
         out().flush();
       }
       return 0;
@@ -340,7 +341,7 @@ public final class GroupCommand {
     try (MemberFolder folder = member.open()) {
       Printing.err(spec).println(reject ? "to be rejected:" : "to be approved:");
       approval.require(spec, signing, ByteString.EMPTY);
-      ByteString made = Approvals.approve(folder, profile.trust(), signing, reject);
+      ByteString made = Approvals.approve(folder, profile.trust(), signing, decision(reject));
       Files.write(out, made.toByteArray());
     } catch (IOException e) {
       throw CliException.local("cannot write " + out);
@@ -372,20 +373,10 @@ public final class GroupCommand {
     List<ByteString> read = approvals.stream().map(ApprovalFile::read).toList();
     String name = Spelling.groupName(group);
     try (Profile.Connection connection = profile.connect()) {
-      Group answer =
-          stub(profile, connection)
-              .getGroup(GetGroupRequest.newBuilder().setName(name + "/epochs/" + epoch).build());
       AttestedGroups.Believed believed =
-          new AttestedGroups(profile.trust()).require(name, epoch, answer);
-      Approvals.requireAsked(signing, believed);
-      int counted =
-          Approvals.count(
-              NativeMpcCore.load(),
-              believed,
-              answer,
-              Approvals.request(signing, rejections),
-              read,
-              needed);
+          new AttestedGroups(profile.trust())
+              .fetch(connection.channel(), name, epoch, profile.timeout());
+      int counted = Approvals.count(believed, signing, decision(rejections), read, needed);
       Output.row(out(), rejections ? "rejections" : "approvals", Integer.toString(counted));
       out().flush();
       return 0;
@@ -429,22 +420,21 @@ public final class GroupCommand {
     IntentSigner signer = profile.requesterKey();
     consent.require(spec, profile.requester(), opening);
     try (Profile.Connection connection = profile.connect()) {
-      Group answer =
-          stub(profile, connection)
-              .getGroup(
-                  GetGroupRequest.newBuilder()
-                      .setName(opening.getGroup() + "/epochs/" + epoch)
-                      .build());
       AttestedGroups.Believed believed =
-          new AttestedGroups(profile.trust()).require(opening.getGroup(), epoch, answer);
+          new AttestedGroups(profile.trust())
+              .fetch(connection.channel(), opening.getGroup(), epoch, profile.timeout());
       VerifiedIntent.Ticket member =
           new OpenedApproval(
                   NativeMpcCore.load(),
                   believed.trusted(),
-                  Approvals.group(believed, answer),
+                  believed.inCore(),
                   profile.trust(),
                   () -> stub(profile, connection))
-              .open(signer.sign(opening), Approvals.request(signing, rejection), made, recipient);
+              .open(
+                  signer.sign(opening),
+                  Approvals.request(signing, decision(rejection)),
+                  made,
+                  recipient);
       HexFormat hex = HexFormat.of();
       Output.row(out(), "identity", hex.formatHex(member.identity().toByteArray()));
       Output.row(out(), "ticket", hex.formatHex(member.digest().toByteArray()));
@@ -454,14 +444,18 @@ public final class GroupCommand {
     }
   }
 
+  private static Approvals.Decision decision(boolean rejection) {
+    return rejection ? Approvals.Decision.REJECT : Approvals.Decision.APPROVE;
+  }
+
   private void row(Output output, Object... columns) {
     if (output.isText()) {
       out().print(String.format(ROW, columns).stripTrailing() + System.lineSeparator());
     }
   }
 
-  private void show(Output output, Group answer, AttestedGroups.Believed group) {
-    if (output.json(out(), answer)) {
+  private void show(Output output, AttestedGroups.Believed group) {
+    if (output.json(out(), group.answer())) {
       return;
     }
     Output.row(out(), "name", group.trusted().group());

@@ -1,11 +1,11 @@
 package io.coterie.cli.group;
 
-import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.cli.intent.IntentFile;
 import io.coterie.cli.terminal.CliException;
-import io.coterie.mpc.NativeMpcCore;
-import io.coterie.platform.intent.IntentVerifier;
+import io.coterie.member.MemberException;
+import io.coterie.member.MemberFolder;
+import io.coterie.member.Ticket;
 import io.coterie.proto.custody.v1.SignedIntent;
-import io.coterie.proto.custody.v1.TicketIntent;
 import java.nio.file.Path;
 import picocli.CommandLine.Option;
 
@@ -29,25 +29,20 @@ final class MemberOptions {
   Path passphrase;
 
   MemberFolder open() {
-    return MemberFolder.open(folder, passphrase, NativeMpcCore.load());
+    return MemberFolder.open(folder, passphrase);
   }
 
   /**
-   * The content of a ticket. Its issuers check its signature; whose ticket it is, the member does.
+   * The ticket in a file. Its issuers check its signature; whose ticket it is, the member does.
    *
    * @throws CliException if it is none
    */
-  static TicketIntent ticket(Path file, SignedIntent signed) {
+  static Ticket ticket(Path file) {
+    SignedIntent signed = IntentFile.read(file);
     try {
-      TicketIntent intent = TicketIntent.parseFrom(signed.getPayload());
-      if (signed.getPayloadType().contains("ticket-intent")
-          && IntentVerifier.isGroupName(intent.getGroup())
-          && intent.getEpoch() > 0) {
-        return intent;
-      }
-    } catch (InvalidProtocolBufferException e) {
-      // Said below.
+      return Ticket.of(signed);
+    } catch (MemberException.Unfit e) {
+      throw CliException.local(file + " is no ticket");
     }
-    throw CliException.local(file + " is no ticket");
   }
 }

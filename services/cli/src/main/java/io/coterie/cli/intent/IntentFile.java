@@ -2,10 +2,9 @@ package io.coterie.cli.intent;
 
 import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.cli.terminal.CliException;
+import io.coterie.member.Approvals;
 import io.coterie.platform.intent.IntentException;
-import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
-import io.coterie.platform.intent.RequesterKeys;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Trust;
@@ -13,8 +12,6 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.Optional;
 
 /** A signed intent, as {@code coterie intent sign} writes it. */
 public final class IntentFile {
@@ -49,22 +46,14 @@ public final class IntentFile {
    * @throws CliException if none has, or it is no intent to sign
    */
   public static VerifiedIntent.Signing verified(Trust trust, Path file, SignedIntent signed) {
-    String name = signed.getSignaturesCount() == 1 ? signed.getSignatures(0).getKeyid() : "";
-    List<byte[]> keys = trust.requester(name).map(Trust.Requester::publicKeys).orElse(List.of());
-    IntentProblem problem = IntentProblem.REQUESTER_UNKNOWN;
-    for (byte[] key : keys) {
-      try {
-        VerifiedIntent intent =
-            IntentVerifier.verify(signed, _ -> Optional.of(RequesterKeys.publicKey(key)));
-        if (intent instanceof VerifiedIntent.Signing signing) {
-          return signing;
-        }
-        throw CliException.local(file + " is no intent to sign");
-      } catch (IntentException e) {
-        problem = e.problem();
+    try {
+      if (Approvals.verified(trust, signed) instanceof VerifiedIntent.Signing signing) {
+        return signing;
       }
+    } catch (IntentException e) {
+      throw CliException.local(
+          file + ": " + e.problem().text() + "; the trust file says whose signatures are known");
     }
-    throw CliException.local(
-        file + ": " + problem.text() + "; the trust file says whose signatures are known");
+    throw CliException.local(file + " is no intent to sign");
   }
 }

@@ -3,6 +3,7 @@ package io.coterie.cli.terminal;
 import com.google.protobuf.Any;
 import com.google.protobuf.InvalidProtocolBufferException;
 import com.google.rpc.ErrorInfo;
+import io.coterie.member.MemberException;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
 import io.grpc.Status;
@@ -80,6 +81,7 @@ public final class CliException extends RuntimeException {
       case CliException known -> known;
       case StatusRuntimeException refused -> ofStatus(refused.getStatus(), refused);
       case StatusException refused -> ofStatus(refused.getStatus(), refused);
+      case MemberException known -> new CliException(exitCode(known), known.getMessage());
       default ->
           new CliException(
               ExitCode.BUG,
@@ -88,6 +90,18 @@ public final class CliException extends RuntimeException {
                   + ": "
                   + firstLine(failure.getMessage())
                   + ". Please report it.");
+    };
+  }
+
+  private static int exitCode(MemberException failure) {
+    return switch (failure) {
+      case MemberException.Folder _, MemberException.Unfit _ -> ExitCode.LOCAL;
+      case MemberException.NotBelieved _,
+          MemberException.RunAborted _,
+          MemberException.TicketSpent _ ->
+          ExitCode.REFUSED;
+      case MemberException.RunUnanswered _ -> ExitCode.UNAVAILABLE;
+      case MemberException.NotApproved _, MemberException.Unnamed _ -> ExitCode.NO;
     };
   }
 

@@ -1,9 +1,14 @@
 package io.coterie.cli.terminal;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 
+import io.coterie.member.AttestedGroups;
+import io.coterie.member.MemberException;
+import io.coterie.member.Ticket;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.proto.custody.v1.SignedIntent;
 import io.grpc.Status;
 import java.io.PrintWriter;
 import java.io.StringWriter;
@@ -43,6 +48,18 @@ class CliExceptionTest {
         .isEqualTo(ExitCode.REFUSED);
     assertThat(CliException.of(StatusErrors.of(ErrorReason.SESSION_FAILED)).exitCode())
         .isEqualTo(ExitCode.UNAVAILABLE);
+  }
+
+  /** The library of members knows no exit codes; a wrong file there is one here. */
+  @Test
+  void failures_of_the_library_of_members_keep_their_words() {
+    MemberException wrong =
+        assertThrows(MemberException.class, () -> Ticket.of(SignedIntent.getDefaultInstance()));
+    CliException said = CliException.of(wrong);
+    assertThat(said.exitCode()).isEqualTo(ExitCode.LOCAL);
+    assertThat(said.getMessage()).isEqualTo(wrong.getMessage()).isNotEmpty();
+    assertThat(CliException.of(AttestedGroups.refused("groups/a", "lies")).exitCode())
+        .isEqualTo(ExitCode.REFUSED);
   }
 
   @Test

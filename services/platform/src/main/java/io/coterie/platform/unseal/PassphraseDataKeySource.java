@@ -14,6 +14,7 @@ import java.security.GeneralSecurityException;
 import java.security.SecureRandom;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.function.Supplier;
 import javax.crypto.AEADBadTagException;
 import javax.crypto.Cipher;
 import javax.crypto.spec.GCMParameterSpec;
@@ -82,7 +83,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
   }
 
   private final Path keyFile;
-  private final Path passphraseFile;
+  private final Supplier<byte[]> passphrase;
   private final Argon2id argon2id;
 
   /**
@@ -93,8 +94,20 @@ public final class PassphraseDataKeySource implements DataKeySource {
    * @param argon2id should give its memory back: a heap that has grown by it stays that large
    */
   public PassphraseDataKeySource(Path keyFile, Path passphraseFile, Argon2id argon2id) {
+    this(keyFile, () -> readPassphrase(passphraseFile), argon2id);
+  }
+
+  /**
+   * A source for a passphrase that is in no file; reads nothing yet.
+   *
+   * @param keyFile the wrapped data key
+   * @param passphrase gives {@value #MIN_PASSPHRASE} to {@value #MAX_PASSPHRASE} bytes, each time a
+   *     fresh array, which is zeroed here
+   * @param argon2id should give its memory back: a heap that has grown by it stays that large
+   */
+  public PassphraseDataKeySource(Path keyFile, Supplier<byte[]> passphrase, Argon2id argon2id) {
     this.keyFile = keyFile;
-    this.passphraseFile = passphraseFile;
+    this.passphrase = passphrase;
     this.argon2id = argon2id;
   }
 
@@ -112,7 +125,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
   public void create(SecureRandom random, Cost cost) {
     byte[] dataKey = new byte[DATA_KEY_BYTES];
     random.nextBytes(dataKey);
-    byte[] passphrase = readPassphrase();
+    byte[] given = passphrase();
     try {
       ByteBuffer file = ByteBuffer.allocate(FILE);
       file.put(MAGIC).putInt(VERSION).putInt(cost.memoryKib()).putInt(cost.passes());
@@ -121,13 +134,13 @@ public final class PassphraseDataKeySource implements DataKeySource {
       random.nextBytes(fresh);
       file.put(fresh);
       byte[] header = Arrays.copyOf(file.array(), HEADER);
-      file.put(crypt(Cipher.ENCRYPT_MODE, passphrase, header, cost, dataKey));
+      file.put(crypt(Cipher.ENCRYPT_MODE, given, header, cost, dataKey));
       store(file.flip());
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("every JDK has AES-256-GCM", e);
     } finally {
       Arrays.fill(dataKey, (byte) 0);
-      Arrays.fill(passphrase, (byte) 0);
+      Arrays.fill(given, (byte) 0);
     }
   }
 
@@ -150,11 +163,11 @@ public final class PassphraseDataKeySource implements DataKeySource {
     } catch (IllegalArgumentException e) {
       throw new UnsealException("data key file " + keyFile + ": " + e.getMessage());
     }
-    byte[] passphrase = readPassphrase();
+    byte[] given = passphrase();
     try {
       return crypt(
           Cipher.DECRYPT_MODE,
-          passphrase,
+          given,
           Arrays.copyOf(file, HEADER),
           cost,
           Arrays.copyOfRange(file, HEADER, FILE));
@@ -164,7 +177,7 @@ public final class PassphraseDataKeySource implements DataKeySource {
     } catch (GeneralSecurityException e) {
       throw new IllegalStateException("every JDK has AES-256-GCM", e);
     } finally {
-      Arrays.fill(passphrase, (byte) 0);
+      Arrays.fill(given, (byte) 0);
     }
   }
 
@@ -185,7 +198,17 @@ public final class PassphraseDataKeySource implements DataKeySource {
     }
   }
 
-  private byte[] readPassphrase() {
+  private byte[] passphrase() {
+    byte[] given = passphrase.get();
+    if (given.length < MIN_PASSPHRASE || given.length > MAX_PASSPHRASE) {
+      Arrays.fill(given, (byte) 0);
+      throw new UnsealException(
+          "the passphrase must have " + MIN_PASSPHRASE + " to " + MAX_PASSPHRASE + " bytes");
+    }
+    return given;
+  }
+
+  private static byte[] readPassphrase(Path passphraseFile) {
     byte[] raw = readBounded(passphraseFile, MAX_PASSPHRASE + 2, "passphrase file");
     int length = raw.length;
     if (length > 0 && raw[length - 1] == '\n') {

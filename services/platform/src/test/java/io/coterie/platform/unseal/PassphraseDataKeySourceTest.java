@@ -1,5 +1,6 @@
 package io.coterie.platform.unseal;
 
+import static java.nio.charset.StandardCharsets.US_ASCII;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
@@ -8,7 +9,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import org.bouncycastle.crypto.generators.Argon2BytesGenerator;
 import org.bouncycastle.crypto.params.Argon2Parameters;
 import org.junit.jupiter.api.BeforeEach;
@@ -72,6 +75,30 @@ class PassphraseDataKeySourceTest {
     assertThat(source.dataKey()).hasSize(32);
     assertThat(Arrays.copyOfRange(Files.readAllBytes(keyFile), 8, 24))
         .isEqualTo(new byte[] {0, 0, 0, 1, 0, 1, 0, 0, 0, 0, 0, 3, 0, 0, 0, 4});
+  }
+
+  @Test
+  void a_passphrase_that_is_in_no_file_is_zeroed_after_each_use() {
+    List<byte[]> given = new ArrayList<>();
+    PassphraseDataKeySource typed =
+        new PassphraseDataKeySource(
+            keyFile,
+            () -> {
+              given.add("correct horse battery".getBytes(US_ASCII));
+              return given.getLast();
+            },
+            ARGON2ID);
+    typed.create(RANDOM, CHEAP);
+    assertThat(typed.dataKey()).isEqualTo(source.dataKey());
+    assertThat(given).hasSize(2).allSatisfy(bytes -> assertThat(bytes).containsOnly(0));
+    for (int length : new int[] {0, 11, 1025}) {
+      byte[] bad = new byte[length];
+      Arrays.fill(bad, (byte) 'x');
+      assertThatThrownBy(new PassphraseDataKeySource(keyFile, () -> bad, ARGON2ID)::dataKey)
+          .isInstanceOf(UnsealException.class)
+          .hasMessage("the passphrase must have 12 to 1024 bytes");
+      assertThat(bad).isEqualTo(new byte[length]);
+    }
   }
 
   @Test

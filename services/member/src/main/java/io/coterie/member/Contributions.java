@@ -1,4 +1,4 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import com.google.protobuf.ByteString;
 import io.coterie.proto.core.v1.GroupReply;

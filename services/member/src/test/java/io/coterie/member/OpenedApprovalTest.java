@@ -1,12 +1,10 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
-import io.coterie.cli.terminal.CliException;
-import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.attestation.GroupMembers;
 import io.coterie.platform.attestation.TrustedGroup;
 import io.coterie.platform.intent.IntentSigner;
@@ -43,6 +41,7 @@ import io.grpc.InsecureServerCredentials;
 import io.grpc.ManagedChannel;
 import io.grpc.Server;
 import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
@@ -263,10 +262,8 @@ class OpenedApprovalTest {
         .open(intent, ApprovalRequest.getDefaultInstance(), ByteString.EMPTY, recipient);
   }
 
-  private void fails(int code, String why) {
-    assertThatThrownBy(this::open)
-        .isInstanceOfSatisfying(CliException.class, e -> assertThat(e.exitCode()).isEqualTo(code))
-        .hasMessageContaining(why);
+  private void fails(Class<? extends RuntimeException> how, String why) {
+    assertThatThrownBy(this::open).isInstanceOf(how).hasMessageContaining(why);
   }
 
   @Test
@@ -276,7 +273,7 @@ class OpenedApprovalTest {
     shares.put(1, ByteString.copyFromUtf8("sealed for nobody"));
     assertThat(open().requester()).isEqualTo("wallet");
     share(3, "false");
-    fails(ExitCode.REFUSED, "wrong");
+    fails(MemberException.NotBelieved.class, "wrong");
   }
 
   @Test
@@ -297,7 +294,7 @@ class OpenedApprovalTest {
       assertThat(open().identity()).as("%s", forged).isEqualTo(identity(1));
       registry(2, forged);
       registry(3, forged);
-      fails(ExitCode.NO, "no identity with a ticket");
+      fails(MemberException.Unnamed.class, "no identity with a ticket");
       registry(2, entry(ticket(1)));
       registry(3, entry(ticket(1)));
     }
@@ -306,7 +303,7 @@ class OpenedApprovalTest {
   @Test
   void who_takes_the_blame_for_another_is_named_beside_him() {
     registry(1, entry(ticket(2)));
-    fails(ExitCode.NO, "several identities");
+    fails(MemberException.Unnamed.class, "several identities");
     registry(1, entry(ticket(1)), entry(ticket(1)));
     assertThat(open().identity()).as("two tickets of one").isEqualTo(identity(1));
   }
@@ -325,11 +322,11 @@ class OpenedApprovalTest {
       assertThat(open().identity()).isEqualTo(identity(1));
       assertThat(asked).hasValueLessThanOrEqualTo(4);
       registries.put(2, _ -> page);
-      fails(ExitCode.REFUSED, "too few registries");
+      fails(MemberException.NotBelieved.class, "too few registries");
     }
     registries.remove(1);
     registries.remove(2);
-    fails(ExitCode.UNAVAILABLE, "UNAVAILABLE");
+    fails(StatusRuntimeException.class, "UNAVAILABLE");
     registry(2, entry(ticket(1)));
     assertThat(open().identity()).isEqualTo(identity(1));
   }

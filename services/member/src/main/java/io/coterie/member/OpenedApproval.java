@@ -1,8 +1,6 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import com.google.protobuf.ByteString;
-import io.coterie.cli.terminal.CliException;
-import io.coterie.cli.terminal.ExitCode;
 import io.coterie.mpc.GroupVerifier;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.TrustedGroup;
@@ -45,7 +43,7 @@ import org.jspecify.annotations.Nullable;
  * @param trust says whose tickets count
  * @param stubs to the coordinator, one for each call
  */
-record OpenedApproval(
+public record OpenedApproval(
     GroupVerifier core,
     TrustedGroup trusted,
     Group group,
@@ -53,7 +51,7 @@ record OpenedApproval(
     Supplier<GroupServiceGrpc.GroupServiceBlockingStub> stubs) {
 
   /** Members of an epoch. An issuer that tells more could go on for ever. */
-  static final int MAX_MEMBERS = 1 << 14;
+  public static final int MAX_MEMBERS = 1 << 14;
 
   /** Of all issuers, as far as they were read. */
   private static final class Registries {
@@ -65,11 +63,16 @@ record OpenedApproval(
   /**
    * Has an approval opened.
    *
+   * @param intent of a requester that may have approvals opened, with the recipient's key
    * @param request that the approval is for
+   * @param approval 416 bytes
+   * @param recipient opens the shares
    * @return the ticket of the member that made it
-   * @throws CliException if too few shares hold, or the registries do not name one member
+   * @throws MemberException.NotBelieved if too few shares or registries hold
+   * @throws MemberException.Unnamed if the registries do not name one member
+   * @throws StatusRuntimeException if openers or issuers cannot be asked
    */
-  VerifiedIntent.Ticket open(
+  public VerifiedIntent.Ticket open(
       SignedIntent intent,
       ApprovalRequest request,
       ByteString approval,
@@ -131,11 +134,10 @@ record OpenedApproval(
       throw registries.failure == null
           ? AttestedGroups.refused(
               trusted.group(), "is shown with too few registries that are in order")
-          : CliException.of(registries.failure);
+          : registries.failure;
     }
     if (registries.named.size() > 1) {
-      throw new CliException(
-          ExitCode.NO,
+      throw new MemberException.Unnamed(
           trusted.group()
               + ": several identities have signed for the member that made the approval, so one of"
               + " them speaks for another: "
@@ -148,8 +150,7 @@ record OpenedApproval(
         .findFirst()
         .orElseThrow(
             () ->
-                new CliException(
-                    ExitCode.NO,
+                new MemberException.Unnamed(
                     trusted.group()
                         + ": no identity with a ticket has signed for the member that made the"
                         + " approval. Issuers that invent members, or a registry that was lost,"

@@ -1,12 +1,13 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import com.google.protobuf.ByteString;
-import io.coterie.cli.terminal.CliException;
+import com.google.protobuf.InvalidProtocolBufferException;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.NativeMpcCore;
 import io.coterie.mpc.Vault;
 import io.coterie.platform.unseal.PassphraseDataKeySource;
 import io.coterie.platform.unseal.UnsealException;
+import io.coterie.proto.custody.v1.Group;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.StringWriter;
@@ -21,16 +22,19 @@ import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.security.SecureRandom;
+import java.util.Arrays;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.Properties;
 import java.util.Set;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A member's folder: an identity, its ticket, and what came of it. Secrets in it are sealed by the
  * core under a data key, which is wrapped under a passphrase. Each change is on the disk as a whole
- * before the command goes on. One command at a time has it.
+ * before the next step. One user at a time has it.
  */
-final class MemberFolder implements AutoCloseable {
+public final class MemberFolder implements AutoCloseable {
   /** The facts of a member, by their names in the file. Those called sealed are secrets. */
   enum Fact {
     /** The private half of the identity. */
@@ -69,10 +73,38 @@ final class MemberFolder implements AutoCloseable {
   /**
    * Opens a member's folder; makes it, with a new identity, if it does not exist.
    *
-   * @param passphrase file with the passphrase
-   * @throws CliException saying what is wrong with the folder or the passphrase
+   * @param passphrase {@value PassphraseDataKeySource#MIN_PASSPHRASE} to {@value
+   *     PassphraseDataKeySource#MAX_PASSPHRASE} bytes, which are zeroed before this ends, also if
+   *     it fails
+   * @throws MemberException.Folder saying what is wrong with the folder or the passphrase
    */
-  static MemberFolder open(Path folder, Path passphrase, NativeMpcCore core) {
+  public static MemberFolder open(Path folder, byte[] passphrase) {
+    try {
+      return open(
+          folder,
+          (key, core) -> new PassphraseDataKeySource(key, passphrase::clone, core::argon2id));
+    } finally {
+      Arrays.fill(passphrase, (byte) 0);
+    }
+  }
+
+  /**
+   * Opens a member's folder; makes it, with a new identity, if it does not exist.
+   *
+   * @param passphrase file with the passphrase; one line end after it is not part of it
+   * @throws MemberException.Folder saying what is wrong with the folder or the passphrase
+   */
+  public static MemberFolder open(Path folder, Path passphrase) {
+    return open(
+        folder, (key, core) -> new PassphraseDataKeySource(key, passphrase, core::argon2id));
+  }
+
+  /** Makes the source of a folder's data key. */
+  private interface Unsealing {
+    PassphraseDataKeySource of(Path keyFile, NativeMpcCore core);
+  }
+
+  private static MemberFolder open(Path folder, Unsealing unsealing) {
     try {
       if (!Files.isDirectory(folder)) {
         Files.createDirectories(
@@ -86,15 +118,16 @@ final class MemberFolder implements AutoCloseable {
               PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rw-------")));
       try {
         requireAlone(folder, lock);
-        return new MemberFolder(folder, passphrase, core, lock);
+        return new MemberFolder(folder, unsealing, lock);
       } catch (IOException | RuntimeException e) {
         lock.close();
         throw e;
       }
     } catch (UnsealException e) {
-      throw CliException.local(CliException.firstLine(e.getMessage()));
+      throw new MemberException.Folder(firstLine(e.getMessage()));
     } catch (IOException | IllegalArgumentException e) {
-      throw CliException.local("member folder " + folder + " cannot be used: " + e.getMessage());
+      throw new MemberException.Folder(
+          "member folder " + folder + " cannot be used: " + e.getMessage());
     }
   }
 
@@ -106,16 +139,15 @@ final class MemberFolder implements AutoCloseable {
       held = null;
     }
     if (held == null) {
-      throw CliException.local("another command is using the member folder " + folder);
+      throw new MemberException.Folder("another command is using the member folder " + folder);
     }
   }
 
-  private MemberFolder(Path folder, Path passphrase, NativeMpcCore core, FileChannel lockFile)
-      throws IOException {
+  private MemberFolder(Path folder, Unsealing unsealing, FileChannel lockFile) throws IOException {
     this.file = folder.resolve("member.properties");
     this.lockFile = lockFile;
-    PassphraseDataKeySource dataKey =
-        new PassphraseDataKeySource(folder.resolve("data-key"), passphrase, core::argon2id);
+    NativeMpcCore core = NativeMpcCore.load();
+    PassphraseDataKeySource dataKey = unsealing.of(folder.resolve("data-key"), core);
     if (!dataKey.exists() && !Files.exists(file)) {
       dataKey.create(new SecureRandom(), PassphraseDataKeySource.Cost.STANDARD);
     }
@@ -148,6 +180,34 @@ final class MemberFolder implements AutoCloseable {
     }
   }
 
+  /** The key that tickets of this member are for, 32 bytes. */
+  public ByteString identity() {
+    return get(Fact.IDENTITY);
+  }
+
+  /**
+   * The membership of this folder. A member has a folder for each.
+   *
+   * @return empty until it has joined
+   * @throws MemberException.Folder if the folder is damaged
+   */
+  public Optional<Membership> membership() {
+    if (!has(Fact.MEMBERSHIP_SEALED)) {
+      return Optional.empty();
+    }
+    Group group = group();
+    return Optional.of(new Membership(group.getGroup(), group.getEpoch(), get(Fact.POINT)));
+  }
+
+  /** The answer about the group that was joined. */
+  Group group() {
+    try {
+      return Group.parseFrom(get(Fact.GROUP));
+    } catch (InvalidProtocolBufferException e) {
+      throw new MemberException.Folder("the group in the member folder does not decode");
+    }
+  }
+
   Vault vault() {
     return vault;
   }
@@ -165,12 +225,12 @@ final class MemberFolder implements AutoCloseable {
   ByteString get(Fact fact) {
     String hex = facts.getProperty(fact.key());
     if (hex == null) {
-      throw CliException.local(file + " has no " + fact.key());
+      throw new MemberException.Folder(file + " has no " + fact.key());
     }
     try {
       return ByteString.copyFrom(HexFormat.of().parseHex(hex));
     } catch (IllegalArgumentException e) {
-      throw CliException.local(file + ": " + fact.key() + " is not hex");
+      throw new MemberException.Folder(file + ": " + fact.key() + " is not hex");
     }
   }
 
@@ -185,7 +245,7 @@ final class MemberFolder implements AutoCloseable {
     try {
       return Integer.parseInt(facts.getProperty(RUNS, "0"));
     } catch (NumberFormatException e) {
-      throw CliException.local(file + ": runs is no number");
+      throw new MemberException.Folder(file + ": runs is no number");
     }
   }
 
@@ -220,15 +280,22 @@ final class MemberFolder implements AutoCloseable {
         }
       }
     } catch (IOException e) {
-      throw CliException.local(file + " cannot be written: " + e.getMessage());
+      throw new MemberException.Folder(file + " cannot be written: " + e.getMessage());
     }
   }
 
   /** The error of a secret that the vault does not open, or of another fault of the file. */
-  CliException broken(MpcException e) {
-    return CliException.local(file + " cannot be used: " + CliException.firstLine(e.getMessage()));
+  MemberException.Folder broken(MpcException e) {
+    return new MemberException.Folder(file + " cannot be used: " + firstLine(e.getMessage()));
   }
 
+  /** The first line of another's text, without its full stop. */
+  private static String firstLine(@Nullable String text) {
+    String line = (text == null ? "" : text).lines().findFirst().orElse("").strip();
+    return line.endsWith(".") ? line.substring(0, line.length() - 1) : line;
+  }
+
+  /** Closes the vault and lets others use the folder. */
   @Override
   public void close() {
     vault.close();

@@ -1,10 +1,8 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.InvalidProtocolBufferException;
-import io.coterie.cli.group.MemberFolder.Fact;
-import io.coterie.cli.terminal.CliException;
-import io.coterie.cli.terminal.ExitCode;
+import io.coterie.member.MemberFolder.Fact;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.MpcSession;
 import io.coterie.platform.attestation.GroupMembers;
@@ -32,6 +30,8 @@ import io.coterie.proto.custody.v1.MemberEnvelope;
 import io.coterie.proto.custody.v1.RegisterMemberRequest;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Member;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
 import io.grpc.stub.StreamObserver;
 import java.security.SecureRandom;
 import java.time.Duration;
@@ -42,15 +42,30 @@ import java.util.List;
 import java.util.concurrent.BlockingQueue;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Consumer;
 
 /**
  * The way of a member from its ticket to its key, in steps that are stored in its folder before
- * anything of them is sent; a command that was interrupted goes on where it was. Steps are cited as
+ * anything of them is sent; a join that was interrupted goes on where it was. Steps are cited as
  * [R1] (docs/protocols/wbb.md).
  */
-final class Joining {
+public final class Joining {
   /** Runs of the join that a ticket pays for. */
-  static final int MAX_RUNS = 8;
+  public static final int MAX_RUNS = 8;
+
+  /** The steps that a join tells of. */
+  public enum Milestone {
+    /** The member's application is on the disk. */
+    APPLIED,
+    /** Enough issuers have answered it. */
+    ANSWERED,
+    /** Enough issuers have the member's record. */
+    REGISTERED,
+    /** One of the ticket's runs is spent, and begins. */
+    RUN_ORDERED,
+    /** The member's key is on the disk. */
+    JOINED
+  }
 
   private static final SecureRandom RANDOM = new SecureRandom();
 
@@ -63,39 +78,57 @@ final class Joining {
   private final SignedIntent ticket;
   private final io.grpc.Channel channel;
   private final Duration patience;
+  private final Consumer<Milestone> progress;
 
   /**
+   * A join; nothing is done yet.
+   *
    * @param believed group whose parties have signed it
-   * @param answer about it
    * @param ticket for the folder's identity and this group
+   * @param channel to the coordinator; stays open
+   * @param patience how long to wait for each answer, whole seconds
+   * @param progress is told each step once it is done, on the thread that joins; steps of an
+   *     earlier call are not told again
+   * @throws MemberException.Unfit if the ticket is for another identity or group
    */
-  Joining(
+  public Joining(
       MemberFolder folder,
       AttestedGroups.Believed believed,
-      io.coterie.proto.custody.v1.Group answer,
-      SignedIntent ticket,
+      Ticket ticket,
       io.grpc.Channel channel,
-      Duration patience) {
+      Duration patience,
+      Consumer<Milestone> progress) {
+    if (!ticket.isFor(folder)) {
+      throw new MemberException.Unfit(
+          "the ticket is for another identity than that of the member folder");
+    }
+    if (!ticket.group().equals(believed.trusted().group())
+        || ticket.epoch() != believed.trusted().epoch()) {
+      throw new MemberException.Unfit("the ticket is for another group, or another epoch of it");
+    }
     this.folder = folder;
     this.members = believed.trusted().members();
     this.name = believed.trusted().group();
     this.epoch = believed.trusted().epoch();
-    this.answer = answer.toByteString();
-    this.group =
-        Group.newBuilder().setParties(members.parties()).setAttested(answer.getAttested()).build();
-    this.ticket = ticket;
+    this.answer = believed.answer().toByteString();
+    this.group = believed.inCore();
+    this.ticket = ticket.signed();
     this.channel = channel;
     this.patience = patience;
+    this.progress = progress;
   }
 
   /**
    * Goes on until the folder has the member's key.
    *
-   * @throws CliException if a step fails; most may be repeated
+   * @throws MemberException if a step fails; most may be repeated, and {@link
+   *     MemberException.TicketSpent} needs another ticket
+   * @throws StatusRuntimeException if the coordinator or its issuers refuse, or do not answer
    */
-  void join() throws InterruptedException {
+  public Membership join() throws InterruptedException {
     if (folder.has(Fact.TICKET) && !folder.get(Fact.TICKET).equals(ticket.toByteString())) {
-      throw CliException.local("the member folder is for another ticket: use a folder for each");
+      throw new MemberException.Folder(
+          "the member folder is for another ticket: use a folder for each");
     }
     try {
       if (!folder.has(Fact.APPLICANT_SEALED)) {
@@ -110,6 +143,9 @@ final class Joining {
     } catch (MpcException e) {
       throw folder.broken(e);
     }
+    return folder
+        .membership()
+        .orElseThrow(() -> new IllegalStateException("the join has stored no key"));
   }
 
   /** [R1]. */
@@ -122,6 +158,7 @@ final class Joining {
         .set(Fact.APPLICANT_SEALED, applied.getSealedApplicant())
         .set(Fact.APPLICATION, applied.getApplication())
         .save();
+    progress.accept(Milestone.APPLIED);
   }
 
   /** [U3], [R3] with the answers of the issuers. */
@@ -163,6 +200,7 @@ final class Joining {
             Fact.REGISTRATION,
             registration.setAcceptance(accepted.getAcceptance()).build().toByteString())
         .save();
+    progress.accept(Milestone.ANSWERED);
   }
 
   /** [U4] the issuers that have the member's record, by the coordinator's word. */
@@ -171,7 +209,7 @@ final class Joining {
     try {
       request = RegisterMemberRequest.parseFrom(folder.get(Fact.REGISTRATION));
     } catch (InvalidProtocolBufferException e) {
-      throw CliException.local("the registration in the member folder does not decode");
+      throw new MemberException.Folder("the registration in the member folder does not decode");
     }
     List<Integer> ids = stub().registerMember(request).getIssuersList();
     List<Member> registered =
@@ -179,6 +217,7 @@ final class Joining {
     if (registered.size() < members.issuerThreshold()) {
       throw AttestedGroups.refused(name, "has too few issuers with the member's record");
     }
+    progress.accept(Milestone.REGISTERED);
     // Others than in the run before, one of which may have been at fault.
     Collections.rotate(registered, folder.runs());
     List<Member> chosen = new ArrayList<>(registered.subList(0, members.issuerThreshold()));
@@ -190,8 +229,7 @@ final class Joining {
   private void run(List<Member> issuers) throws InterruptedException {
     int number = folder.runs() + 1;
     if (number > MAX_RUNS) {
-      throw new CliException(
-          ExitCode.REFUSED,
+      throw new MemberException.TicketSpent(
           "the ticket has paid for "
               + MAX_RUNS
               + " runs of the join, and none went well: ask for a ticket of the next epoch");
@@ -207,6 +245,7 @@ final class Joining {
             .setSessionId(session);
     var ordered = call(GroupCall.newBuilder().setOrderRun(order), "the run").getRunOrdered();
     folder.set(Fact.CANDIDATE_SEALED, ordered.getSealedCandidate()).setRuns(number).save();
+    progress.accept(Milestone.RUN_ORDERED);
     try (MpcSession core =
         folder.vault().start(session(session, issuers), folder.sealedIdentity(), new byte[0])) {
       ByteString key =
@@ -220,6 +259,7 @@ final class Joining {
                       .build(),
                   core);
       folder.set(Fact.GROUP, answer).set(Fact.MEMBERSHIP_SEALED, key).save();
+      progress.accept(Milestone.JOINED);
     }
   }
 
@@ -318,8 +358,7 @@ final class Joining {
           }
           case ABORT -> {
             requests.onCompleted();
-            throw new CliException(
-                ExitCode.REFUSED,
+            throw new MemberException.RunAborted(
                 "the run of the join has ended: "
                     + step.getAbort().getCause().name()
                     + ", culprits "
@@ -344,13 +383,15 @@ final class Joining {
           case Arrived.Response _ -> {
             // The end, by the coordinator's word. It says nothing that the session does not.
           }
-          case Arrived.Failure(Throwable cause) -> throw CliException.of(cause);
+          case Arrived.Failure(Throwable cause) ->
+              throw Status.fromThrowable(cause)
+                  .asRuntimeException(Status.trailersFromThrowable(cause));
           case Arrived.End _ ->
-              throw new CliException(
-                  ExitCode.UNAVAILABLE, "the coordinator has ended the run: join again");
+              throw new MemberException.RunUnanswered(
+                  "the coordinator has ended the run: join again");
           case null ->
-              throw new CliException(
-                  ExitCode.UNAVAILABLE, "the issuers did not answer in time: join again");
+              throw new MemberException.RunUnanswered(
+                  "the issuers did not answer in time: join again");
         }
       }
     }

@@ -1,27 +1,36 @@
-package io.coterie.cli.group;
+package io.coterie.member;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
-import io.coterie.cli.terminal.CliException;
-import io.coterie.cli.terminal.ExitCode;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.core.v1.GroupCall;
 import io.coterie.proto.core.v1.GroupChecked;
 import io.coterie.proto.core.v1.GroupRefused;
 import io.coterie.proto.core.v1.GroupReply;
+import io.coterie.proto.custody.v1.GetGroupRequest;
 import io.coterie.proto.custody.v1.Group;
 import io.coterie.proto.custody.v1.GroupIntent;
+import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.trust.Glob;
 import io.coterie.trust.KeyRight;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
+import io.grpc.Grpc;
+import io.grpc.InsecureChannelCredentials;
+import io.grpc.InsecureServerCredentials;
+import io.grpc.ManagedChannel;
+import io.grpc.Server;
+import io.grpc.Status;
+import io.grpc.StatusRuntimeException;
+import io.grpc.stub.StreamObserver;
 import java.security.KeyPair;
 import java.security.KeyPairGenerator;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
@@ -130,8 +139,7 @@ class AttestedGroupsTest {
 
   private void refused(String why, Trust trusted, GroupReply reply, Group answer) {
     assertThatThrownBy(() -> groups(trusted, reply).require(GROUP, 4, answer))
-        .isInstanceOfSatisfying(
-            CliException.class, e -> assertThat(e.exitCode()).isEqualTo(ExitCode.REFUSED))
+        .isInstanceOf(MemberException.NotBelieved.class)
         .hasMessageContaining(why)
         .hasMessageContaining("Do not use it");
   }
@@ -162,6 +170,46 @@ class AttestedGroupsTest {
         .map(p -> p.getEvidenceKey())
         .containsExactly(ByteString.copyFrom(evidenceKey(1)), ByteString.copyFrom(evidenceKey(3)));
     assertThat(parties.getOpenersList()).map(p -> p.getId()).containsExactly(2);
+  }
+
+  @Test
+  void the_coordinator_is_asked_for_the_epoch_and_not_believed_blindly() throws Exception {
+    Server server =
+        Grpc.newServerBuilderForPort(0, InsecureServerCredentials.create())
+            .addService(
+                new GroupServiceGrpc.GroupServiceImplBase() {
+                  @Override
+                  public void getGroup(GetGroupRequest request, StreamObserver<Group> answer) {
+                    if (request.getName().startsWith(GROUP + "/")) {
+                      answer.onNext(answer(intent()));
+                      answer.onCompleted();
+                    } else {
+                      answer.onError(Status.NOT_FOUND.asRuntimeException());
+                    }
+                  }
+                })
+            .build()
+            .start();
+    ManagedChannel channel =
+        Grpc.newChannelBuilder("localhost:" + server.getPort(), InsecureChannelCredentials.create())
+            .build();
+    Duration patience = Duration.ofSeconds(20);
+    try {
+      AttestedGroups groups = groups(trust, checked(GROUP, 4));
+      AttestedGroups.Believed believed = groups.fetch(channel, GROUP, 4, patience);
+      assertThat(believed.answer().getName()).isEqualTo(GROUP + "/epochs/4");
+      assertThat(believed.inCore()).isEqualTo(asked.getFirst().getCheckGroup().getGroup());
+      assertThatThrownBy(() -> groups.fetch(channel, GROUP, 3, patience))
+          .isInstanceOf(MemberException.NotBelieved.class)
+          .hasMessageContaining("epoch 4 and not 3");
+      assertThatThrownBy(() -> groups.fetch(channel, "groups/unknown", 4, patience))
+          .isInstanceOfSatisfying(
+              StatusRuntimeException.class,
+              e -> assertThat(e.getStatus().getCode()).isEqualTo(Status.Code.NOT_FOUND));
+    } finally {
+      channel.shutdownNow();
+      server.shutdownNow();
+    }
   }
 
   @Test
