@@ -137,6 +137,9 @@ final class OrderChecker {
       world.checker().violated(Breach.NO_WITNESS, replica + " in " + order + " after " + doubted);
     }
     checkWorkers(replica, order, work);
+    // So does one that gets it back: its earlier attempt has ended with what it knew, and the
+    // parties alone keep a request to one session.
+    work.last.keySet().removeIf(other -> !other.equals(replica));
     work.last.put(replica, new Begun(order));
   }
 

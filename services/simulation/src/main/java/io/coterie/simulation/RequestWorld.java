@@ -75,6 +75,7 @@ final class RequestWorld {
     this.orders = new OrderChecker(world);
     this.clients = new Clients(world, this);
     RowLocks locks = new RowLocks();
+    database.skip(row -> locks.isHeld(RowLocks.row(row)));
     for (Member member : members) {
       ways.put(member, new ReplicaDatabase(world, database, locks, orders, member.name()));
     }

@@ -66,6 +66,9 @@ public final class MemoryDatabase {
 
   private final Map<String, Presence> presences = new HashMap<>();
 
+  /** Whether a statement in progress has the row of a record locked. */
+  private Predicate<Object> locked = _ -> false;
+
   /**
    * Something that a transaction has done whose commit does not wait for the disk.
    *
@@ -206,10 +209,15 @@ public final class MemoryDatabase {
     return Optional.of(row.record);
   }
 
+  /** Has statements that skip locked rows skip these, as {@code for update skip locked} does. */
+  public synchronized void skip(Predicate<Object> rows) {
+    locked = rows;
+  }
+
   <R> List<R> takeAll(Collection<Row<R>> rows, Predicate<R> running, String replica, boolean own) {
     List<R> taken = new ArrayList<>();
     for (Row<R> row : rows) {
-      if (running.test(row.record) && isFree(row, replica, own)) {
+      if (running.test(row.record) && isFree(row, replica, own) && !locked.test(row.record)) {
         row.worker = replica;
         taken.add(row.record);
       }
