@@ -7,6 +7,7 @@ import io.coterie.cli.terminal.CliException;
 import io.coterie.cli.terminal.ExitCode;
 import io.coterie.mpc.GroupVerifier;
 import io.coterie.mpc.MpcException;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.core.v1.ApprovalDecision;
 import io.coterie.proto.core.v1.ApprovalRequest;
@@ -23,10 +24,10 @@ import java.util.List;
 final class Approvals {
   private Approvals() {}
 
-  /** The subject of approvals: a signed intent, and whether it may be done. */
+  /** The subject of approvals: a request of one requester, and whether it may be done. */
   static ApprovalRequest request(VerifiedIntent.Signing intent, boolean rejected) {
     return ApprovalRequest.newBuilder()
-        .setDigest(intent.digest())
+        .setDigest(ApprovedRequest.digest(intent))
         .setDecision(
             rejected
                 ? ApprovalDecision.APPROVAL_DECISION_REJECT

@@ -15,6 +15,7 @@ import io.coterie.cli.terminal.Output;
 import io.coterie.cli.terminal.Printing;
 import io.coterie.cli.terminal.Spelling;
 import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -418,7 +419,7 @@ public final class GroupCommand {
             .setRequestId(common.requestId())
             .setGroup(Spelling.groupName(group))
             .setEpoch(epoch)
-            .setRequest(signing.digest())
+            .setRequest(ApprovedRequest.digest(signing))
             .setRejection(rejection)
             .setApproval(made)
             .setRecipient(recipient.publicKey())

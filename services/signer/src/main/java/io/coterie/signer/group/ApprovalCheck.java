@@ -1,12 +1,16 @@
 package io.coterie.signer.group;
 
 import com.google.protobuf.ByteString;
+import io.coterie.platform.attestation.GroupMembers;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.limit.Rate;
 import io.coterie.proto.core.v1.ApprovalDecision;
 import io.coterie.proto.core.v1.ApprovalRequest;
 import io.coterie.proto.core.v1.CheckGroup;
 import io.coterie.proto.core.v1.CountApprovals;
 import io.coterie.proto.core.v1.GroupCall;
+import io.coterie.proto.core.v1.GroupChecked;
+import io.coterie.proto.core.v1.GroupParties;
 import io.coterie.proto.core.v1.GroupRefused;
 import io.coterie.proto.core.v1.GroupReply;
 import io.coterie.proto.custody.v1.Approvers;
@@ -17,6 +21,7 @@ import io.coterie.signer.order.NeededApprovals;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.GroupCore;
+import io.coterie.trust.Roster;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -35,24 +40,34 @@ public final class ApprovalCheck implements ApprovalGate {
   static final int PER_SECOND = 1;
 
   private final GroupStore groups;
+  private final Roster roster;
   private final GroupCore core;
   private final LongSupplier nanoTime;
 
   /** By requester and coordinator: one that sends bad lists leaves the requester its others. */
   private final Map<Sender, Rate> failures = new ConcurrentHashMap<>();
 
-  /** Digests of groups that are kept, which never change. */
-  private final Map<Epoch, ByteString> digests = new ConcurrentHashMap<>();
+  /** The last group that was found good, by name and epoch. */
+  private final Map<Epoch, Checked> checked = new ConcurrentHashMap<>();
 
   private record Sender(String requester, String coordinator) {}
 
   private record Epoch(String group, int epoch) {}
 
+  /** What was read, and what stands for it in approvals. */
+  private record Checked(GroupParties parties, ByteString attested, ByteString digest) {
+    boolean isOf(GroupRecord group) {
+      return parties.equals(group.parties()) && attested.equals(group.attested());
+    }
+  }
+
   /**
+   * @param roster says whose signatures make a group
    * @param nanoTime a clock that only goes forward
    */
-  public ApprovalCheck(GroupStore groups, GroupCore core, LongSupplier nanoTime) {
+  public ApprovalCheck(GroupStore groups, Roster roster, GroupCore core, LongSupplier nanoTime) {
     this.groups = groups;
+    this.roster = roster;
     this.core = core;
     this.nanoTime = nanoTime;
   }
@@ -79,7 +94,7 @@ public final class ApprovalCheck implements ApprovalGate {
             .formatted(approvers.getEpoch(), latest.epoch()),
         needed);
     require(
-        approvers.getDigest().equals(digest(latest)),
+        approvers.getDigest().equals(digest(latest, needed)),
         "the intent names another group of that name and epoch than this party keeps",
         needed);
     List<ByteString> approvals = request.approvals();
@@ -95,7 +110,7 @@ public final class ApprovalCheck implements ApprovalGate {
         rate.mayTake(nanoTime.getAsLong()),
         RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
         "too many requests of this requester came with approvals that do not hold");
-    ByteString digest = request.intentDigest();
+    ByteString digest = ApprovedRequest.digest(request.requester(), request.intentDigest());
     GroupReply reply = count(latest, approve(digest), approvals, needed.needed());
     if (reply.hasGroupRefused()) {
       boolean _ = rate.take(nanoTime.getAsLong());
@@ -162,20 +177,32 @@ public final class ApprovalCheck implements ApprovalGate {
             .build());
   }
 
-  private ByteString digest(GroupRecord group) throws RefusedException {
+  /**
+   * What stands for a group in approvals. The store is not believed: the group has to be the one of
+   * its place there, signed by issuers and openers of this party's own roster.
+   */
+  private ByteString digest(GroupRecord group, NeededApprovals needed) throws RefusedException {
     Epoch epoch = new Epoch(group.group(), group.epoch());
-    ByteString known = digests.get(epoch);
-    if (known == null) {
+    Checked known = checked.get(epoch);
+    if (known == null || !known.isOf(group)) {
+      require(
+          GroupMembers.of(group.parties(), roster).isPresent(),
+          "the roster has changed since the epoch was made, so a later epoch is needed",
+          needed);
       CheckGroup.Builder check =
           CheckGroup.newBuilder().setGroup(GroupCalls.group(group.parties(), group.attested()));
       GroupReply reply = core.call(GroupCall.newBuilder().setCheckGroup(check).build());
-      if (!reply.hasGroupChecked()) {
-        throw new IllegalStateException("a group that this party keeps does not hold");
-      }
-      known = reply.getGroupChecked().getDigest();
-      digests.put(epoch, known);
+      GroupChecked found = reply.getGroupChecked();
+      require(
+          reply.hasGroupChecked()
+              && found.getName().equals(group.group())
+              && found.getEpoch() == group.epoch(),
+          "this party's store has something else in the place of that epoch",
+          needed);
+      known = new Checked(group.parties(), group.attested(), found.getDigest());
+      checked.put(epoch, known);
     }
-    return known;
+    return known.digest();
   }
 
   private static void require(boolean condition, String otherwise, NeededApprovals needed)
