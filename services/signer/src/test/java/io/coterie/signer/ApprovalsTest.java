@@ -101,8 +101,7 @@ class ApprovalsTest {
 
   private static ApprovalRequest request(SignedIntent intent, ApprovalDecision decision) {
     return ApprovalRequest.newBuilder()
-        .setDigest(
-            ApprovedRequest.digest("wallet", IntentVerifier.digest(intent.getPayload())))
+        .setDigest(ApprovedRequest.digest("wallet", IntentVerifier.digest(intent.getPayload())))
         .setDecision(decision)
         .build();
   }
@@ -388,8 +387,7 @@ class ApprovalsTest {
         List.of(approvers().setGroup("groups/treasury"), approvers().setEpoch(2))) {
       SignedIntent intent = intent(named);
       GroupStore store = moved(named.getGroup(), named.getEpoch());
-      assertThatThrownBy(
-              () -> counted(store, i.network.roster(), "wallet", intent, by(0, intent)))
+      assertThatThrownBy(() -> counted(store, i.network.roster(), "wallet", intent, by(0, intent)))
           .isInstanceOf(RefusedException.class)
           .hasMessageContaining("something else in the place of that epoch");
     }
@@ -399,8 +397,7 @@ class ApprovalsTest {
   void a_group_in_the_store_that_others_than_this_partys_roster_have_signed_counts_for_nothing(
       @TempDir Path elsewhere) {
     NativeParties strangers = new NativeParties();
-    try (Installation others =
-        new Installation(elsewhere, strangers.evidence(), strangers::open)) {
+    try (Installation others = new Installation(elsewhere, strangers.evidence(), strangers::open)) {
       Roster own = others.network.roster();
       SignedIntent intent = intent();
       assertThatThrownBy(() -> counted(kept(), own, "wallet", intent, by(0, intent)))

@@ -95,8 +95,7 @@ final class TestGroups implements AutoCloseable {
   }
 
   /** The judge of approvals of a signer; with a fake core there is nothing to judge. */
-  static ApprovalGate approvals(
-      ProtocolCore core, PartyStore store, Roster roster, WorkPool pool) {
+  static ApprovalGate approvals(ProtocolCore core, PartyStore store, Roster roster, WorkPool pool) {
     return core instanceof GroupCore calls
         ? new ApprovalCheck(store.groups(), roster, calls, pool::nanos)
         : ApprovalGate.WITHOUT_GROUPS;

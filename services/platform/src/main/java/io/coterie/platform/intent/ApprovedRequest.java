@@ -11,8 +11,7 @@ import java.nio.ByteBuffer;
  * the requester, too.
  */
 public final class ApprovedRequest {
-  private static final ByteString TAG =
-      ByteString.copyFrom("coterie/approved-request/1", UTF_8);
+  private static final ByteString TAG = ByteString.copyFrom("coterie/approved-request/1", UTF_8);
 
   private ApprovedRequest() {}
 
