@@ -37,6 +37,7 @@ import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -326,9 +327,19 @@ class ApprovalsTest {
   private ApprovalGate.Counted counted(
       GroupStore groups, Roster roster, String requester, SignedIntent intent, ByteString approval)
       throws RefusedException, InvalidProtocolBufferException {
-    SigningIntent asked = SigningIntent.parseFrom(intent.getPayload());
     ApprovalCheck check =
         new ApprovalCheck(groups, roster, (GroupCore) cores.core("alpha"), System::nanoTime);
+    return counted(check, requester, intent, List.of(approval), "coordinator");
+  }
+
+  private static ApprovalGate.Counted counted(
+      ApprovalGate check,
+      String requester,
+      SignedIntent intent,
+      List<ByteString> approvals,
+      String coordinator)
+      throws RefusedException, InvalidProtocolBufferException {
+    SigningIntent asked = SigningIntent.parseFrom(intent.getPayload());
     return check.count(
         new NeededApprovals(asked.getApprovers().getGroup(), 1),
         new SessionPlan.Request(
@@ -338,8 +349,8 @@ class ApprovalsTest {
             asked.getKeyFingerprint(),
             asked,
             intent.toByteString(),
-            List.of(approval)),
-        "coordinator");
+            approvals),
+        coordinator);
   }
 
   private GroupStore kept() {
@@ -404,5 +415,42 @@ class ApprovalsTest {
           .isInstanceOf(RefusedException.class)
           .hasMessageContaining("the roster has changed");
     }
+  }
+
+  @Test
+  void a_coordinator_that_shows_good_approvals_again_and_again_has_them_counted_once()
+      throws Exception {
+    GroupCore core = (GroupCore) cores.core("alpha");
+    AtomicInteger counts = new AtomicInteger();
+    ApprovalCheck check =
+        new ApprovalCheck(
+            kept(),
+            i.network.roster(),
+            call -> {
+              if (call.hasCountApprovals()) {
+                counts.incrementAndGet();
+              }
+              return core.call(call);
+            },
+            () -> 0);
+    SignedIntent intent = intent();
+    List<ByteString> list = List.of(by(0, intent), by(1, intent));
+    for (int n = 0; n < 100; n++) {
+      assertThat(counted(check, "wallet", intent, list, "coordinator").tags()).hasSize(2);
+    }
+    assertThat(counts).hasValue(1);
+    RefusedException refused = null;
+    for (int n = 0; n < 100 && refused == null; n++) {
+      try {
+        counted(check, "wallet", intent, List.of(by(0, intent)), "coordinator");
+      } catch (RefusedException e) {
+        refused = e;
+      }
+    }
+    assertThat(refused).hasMessageContaining("or with others than before");
+    assertThat(counted(check, "wallet", intent, list, "coordinator").tags()).hasSize(2);
+    assertThat(counted(check, "wallet", intent, list.reversed(), "coordinator-2").tags())
+        .as("another coordinator has a rate of its own")
+        .hasSize(2);
   }
 }

@@ -3,6 +3,7 @@ package io.coterie.signer.group;
 import com.google.protobuf.ByteString;
 import io.coterie.platform.attestation.GroupMembers;
 import io.coterie.platform.intent.ApprovedRequest;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.limit.Rate;
 import io.coterie.proto.core.v1.ApprovalDecision;
 import io.coterie.proto.core.v1.ApprovalRequest;
@@ -22,10 +23,12 @@ import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import io.coterie.signer.party.GroupCore;
 import io.coterie.trust.Roster;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Counts approvals under the groups that this party keeps itself, in their latest epochs: a later
@@ -33,7 +36,10 @@ import java.util.function.LongSupplier;
  * learns of the one that does not. Thread-safe.
  */
 public final class ApprovalCheck implements ApprovalGate {
-  /** Lists that do not hold, of one requester by one coordinator, which are looked at at once. */
+  /**
+   * Lists that do not hold, or are not the first of their request that held, which are looked at at
+   * once, of one requester by one coordinator.
+   */
   static final int BURST = 20;
 
   /** The same each second after that. */
@@ -44,8 +50,11 @@ public final class ApprovalCheck implements ApprovalGate {
   private final GroupCore core;
   private final LongSupplier nanoTime;
 
+  /** Requests of which it is known, for each sender, which list held. */
+  private static final int REMEMBERED = 64;
+
   /** By requester and coordinator: one that sends bad lists leaves the requester its others. */
-  private final Map<Sender, Rate> failures = new ConcurrentHashMap<>();
+  private final Map<Sender, Lists> lists = new ConcurrentHashMap<>();
 
   /** The last group that was found good, by name and epoch. */
   private final Map<Epoch, Checked> checked = new ConcurrentHashMap<>();
@@ -53,6 +62,38 @@ public final class ApprovalCheck implements ApprovalGate {
   private record Sender(String requester, String coordinator) {}
 
   private record Epoch(String group, int epoch) {}
+
+  /**
+   * A list that held is counted once, because a coordinator may show it as often as it likes: many
+   * orders end before their claim costs their coordinator anything.
+   */
+  private static final class Lists {
+    private final Rate rate;
+    private final Map<ByteString, Held> held =
+        new LinkedHashMap<>(16, 0.75f, true) {
+          @Override
+          protected boolean removeEldestEntry(Map.Entry<ByteString, Held> eldest) {
+            return size() > REMEMBERED;
+          }
+        };
+
+    Lists(long nowNanos) {
+      rate = new Rate(BURST, PER_SECOND, nowNanos);
+    }
+
+    private synchronized @Nullable Held of(ByteString request) {
+      return held.get(request);
+    }
+
+    private synchronized void held(ByteString request, Held list) {
+      held.putIfAbsent(request, list);
+    }
+  }
+
+  /**
+   * @param list digest of group, number and approvals
+   */
+  private record Held(ByteString list, Counted counted) {}
 
   /** What was read, and what stands for it in approvals. */
   private record Checked(GroupParties parties, ByteString attested, ByteString digest) {
@@ -93,8 +134,9 @@ public final class ApprovalCheck implements ApprovalGate {
         "the intent names epoch %d of its approvers, and this party's latest is %d"
             .formatted(approvers.getEpoch(), latest.epoch()),
         needed);
+    ByteString group = digest(latest, needed);
     require(
-        approvers.getDigest().equals(digest(latest, needed)),
+        approvers.getDigest().equals(group),
         "the intent names another group of that name and epoch than this party keeps",
         needed);
     List<ByteString> approvals = request.approvals();
@@ -102,21 +144,34 @@ public final class ApprovalCheck implements ApprovalGate {
         approvals.size() >= needed.needed(),
         "there are %d approvals".formatted(approvals.size()),
         needed);
-    Rate rate =
-        failures.computeIfAbsent(
-            new Sender(request.requester(), coordinator),
-            _ -> new Rate(BURST, PER_SECOND, nanoTime.getAsLong()));
-    RefusedException.unless(
-        rate.mayTake(nanoTime.getAsLong()),
-        RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
-        "too many requests of this requester came with approvals that do not hold");
+    Lists known =
+        lists.computeIfAbsent(
+            new Sender(request.requester(), coordinator), _ -> new Lists(nanoTime.getAsLong()));
     ByteString digest = ApprovedRequest.digest(request.requester(), request.intentDigest());
+    ByteString list =
+        IntentVerifier.digest(
+            group
+                .concat(ByteString.copyFrom(new byte[] {(byte) needed.needed()}))
+                .concat(ByteString.copyFrom(approvals)));
+    Held before = known.of(digest);
+    if (before != null && before.list().equals(list)) {
+      return before.counted();
+    }
+    long now = nanoTime.getAsLong();
+    RefusedException.unless(
+        before == null ? known.rate.mayTake(now) : known.rate.take(now),
+        RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
+        "too many requests of this requester came with approvals that do not hold, or with others"
+            + " than before");
     GroupReply reply = count(latest, approve(digest), approvals, needed.needed());
     if (reply.hasGroupRefused()) {
-      boolean _ = rate.take(nanoTime.getAsLong());
+      boolean _ = known.rate.take(nanoTime.getAsLong());
       throw missing(cause(kept, digest, approvals, reply.getGroupRefused()), needed);
     }
-    return new Counted(latest.group(), latest.epoch(), reply.getApprovalsCounted().getTagsList());
+    Counted counted =
+        new Counted(latest.group(), latest.epoch(), reply.getApprovalsCounted().getTagsList());
+    known.held(digest, new Held(list, counted));
+    return counted;
   }
 
   /** Which approval does not count, and why. */
