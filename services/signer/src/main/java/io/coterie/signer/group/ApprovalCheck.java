@@ -95,7 +95,7 @@ public final class ApprovalCheck implements ApprovalGate {
    */
   private record Held(ByteString list, Counted counted) {}
 
-  /** What was read, and what stands for it in approvals. */
+  /** A group as it was read, and the digest that stands for it in approvals. */
   private record Checked(GroupParties parties, ByteString attested, ByteString digest) {
     boolean isOf(GroupRecord group) {
       return parties.equals(group.parties()) && attested.equals(group.attested());
@@ -233,7 +233,7 @@ public final class ApprovalCheck implements ApprovalGate {
   }
 
   /**
-   * What stands for a group in approvals. The store is not believed: the group has to be the one of
+   * The digest of a group. The store is not believed: the group has to be the one of
    * its place there, signed by issuers and openers of this party's own roster.
    */
   private ByteString digest(GroupRecord group, NeededApprovals needed) throws RefusedException {
