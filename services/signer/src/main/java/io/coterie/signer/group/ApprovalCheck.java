@@ -233,8 +233,8 @@ public final class ApprovalCheck implements ApprovalGate {
   }
 
   /**
-   * The digest of a group. The store is not believed: the group has to be the one of
-   * its place there, signed by issuers and openers of this party's own roster.
+   * The digest of a group. The store is not believed: the group has to be the one of its place
+   * there, signed by issuers and openers of this party's own roster.
    */
   private ByteString digest(GroupRecord group, NeededApprovals needed) throws RefusedException {
     Epoch epoch = new Epoch(group.group(), group.epoch());
