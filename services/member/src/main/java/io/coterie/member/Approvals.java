@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.member.MemberFolder.Fact;
 import io.coterie.mpc.MpcException;
 import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
@@ -58,7 +59,7 @@ public final class Approvals {
   /** The subject of approvals: a signed intent, and whether it may be done. */
   public static ApprovalRequest request(VerifiedIntent.Signing intent, Decision decision) {
     return ApprovalRequest.newBuilder()
-        .setDigest(intent.digest())
+        .setDigest(ApprovedRequest.digest(intent))
         .setDecision(
             switch (decision) {
               case APPROVE -> ApprovalDecision.APPROVAL_DECISION_APPROVE;

@@ -2,8 +2,11 @@ package io.coterie.signer;
 
 import static io.coterie.signer.GroupMaking.wish;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.google.protobuf.ByteString;
+import com.google.protobuf.InvalidProtocolBufferException;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.ApprovalDecision;
@@ -13,17 +16,28 @@ import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.custody.v1.Approvers;
 import io.coterie.proto.custody.v1.SignedIntent;
+import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.proto.party.v1.Refused;
 import io.coterie.proto.party.v1.SessionReport;
+import io.coterie.signer.group.ApprovalCheck;
+import io.coterie.signer.group.GroupRecord;
+import io.coterie.signer.group.GroupStore;
+import io.coterie.signer.order.ApprovalGate;
 import io.coterie.signer.order.NeededApprovals;
+import io.coterie.signer.order.RefusedException;
+import io.coterie.signer.order.SessionPlan;
+import io.coterie.signer.party.GroupCore;
+import io.coterie.trust.Roster;
+import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeAll;
@@ -88,7 +102,7 @@ class ApprovalsTest {
 
   private static ApprovalRequest request(SignedIntent intent, ApprovalDecision decision) {
     return ApprovalRequest.newBuilder()
-        .setDigest(IntentVerifier.digest(intent.getPayload()))
+        .setDigest(ApprovedRequest.digest("wallet", IntentVerifier.digest(intent.getPayload())))
         .setDecision(decision)
         .build();
   }
@@ -307,5 +321,136 @@ class ApprovalsTest {
     }
     assertThat(last).isEqualTo(RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED);
     signs(intent, by(0, intent));
+  }
+
+  /** Judges a request whose intent asks for approvals of a group, by what a store has of groups. */
+  private ApprovalGate.Counted counted(
+      GroupStore groups, Roster roster, String requester, SignedIntent intent, ByteString approval)
+      throws RefusedException, InvalidProtocolBufferException {
+    ApprovalCheck check =
+        new ApprovalCheck(groups, roster, (GroupCore) cores.core("alpha"), System::nanoTime);
+    return counted(check, requester, intent, List.of(approval), "coordinator");
+  }
+
+  private static ApprovalGate.Counted counted(
+      ApprovalGate check,
+      String requester,
+      SignedIntent intent,
+      List<ByteString> approvals,
+      String coordinator)
+      throws RefusedException, InvalidProtocolBufferException {
+    SigningIntent asked = SigningIntent.parseFrom(intent.getPayload());
+    return check.count(
+        new NeededApprovals(asked.getApprovers().getGroup(), 1),
+        new SessionPlan.Request(
+            requester,
+            asked.getRequestId(),
+            IntentVerifier.digest(intent.getPayload()),
+            asked.getKeyFingerprint(),
+            asked,
+            intent.toByteString(),
+            approvals),
+        coordinator);
+  }
+
+  private GroupStore kept() {
+    return i.party("alpha").store.groups();
+  }
+
+  @Test
+  void approvals_of_a_request_release_none_of_another_requester_that_signs_the_same_bytes()
+      throws Exception {
+    SignedIntent intent = intent();
+    ByteString approval = by(0, intent);
+    Roster roster = i.network.roster();
+    assertThat(counted(kept(), roster, "wallet", intent, approval).tags()).hasSize(1);
+    assertThatThrownBy(() -> counted(kept(), roster, "other", intent, approval))
+        .isInstanceOf(RefusedException.class)
+        .hasMessageContaining("not of this request");
+  }
+
+  /** A store that has the group of the tests in the place of another name and epoch. */
+  private GroupStore moved(String group, int epoch) {
+    GroupRecord there = kept().find(GROUP, 1).orElseThrow();
+    GroupRecord moved =
+        new GroupRecord(
+            group,
+            epoch,
+            there.origin(),
+            there.parties(),
+            there.opening(),
+            there.issuing(),
+            there.published(),
+            there.attested());
+    return (GroupStore)
+        Proxy.newProxyInstance(
+            GroupStore.class.getClassLoader(),
+            new Class<?>[] {GroupStore.class},
+            (_, method, _) -> {
+              assertThat(method.getName()).isEqualTo("attested");
+              return List.of(moved);
+            });
+  }
+
+  @Test
+  void a_row_of_the_store_in_the_place_of_another_counts_for_nothing() {
+    for (Approvers.Builder named :
+        List.of(approvers().setGroup("groups/treasury"), approvers().setEpoch(2))) {
+      SignedIntent intent = intent(named);
+      GroupStore store = moved(named.getGroup(), named.getEpoch());
+      assertThatThrownBy(() -> counted(store, i.network.roster(), "wallet", intent, by(0, intent)))
+          .isInstanceOf(RefusedException.class)
+          .hasMessageContaining("something else in the place of that epoch");
+    }
+  }
+
+  @Test
+  void a_group_in_the_store_that_others_than_this_partys_roster_have_signed_counts_for_nothing(
+      @TempDir Path elsewhere) {
+    NativeParties strangers = new NativeParties();
+    try (Installation others = new Installation(elsewhere, strangers.evidence(), strangers::open)) {
+      Roster own = others.network.roster();
+      SignedIntent intent = intent();
+      assertThatThrownBy(() -> counted(kept(), own, "wallet", intent, by(0, intent)))
+          .isInstanceOf(RefusedException.class)
+          .hasMessageContaining("the roster has changed");
+    }
+  }
+
+  @Test
+  void a_coordinator_that_shows_good_approvals_again_and_again_has_them_counted_once()
+      throws Exception {
+    GroupCore core = (GroupCore) cores.core("alpha");
+    AtomicInteger counts = new AtomicInteger();
+    ApprovalCheck check =
+        new ApprovalCheck(
+            kept(),
+            i.network.roster(),
+            call -> {
+              if (call.hasCountApprovals()) {
+                counts.incrementAndGet();
+              }
+              return core.call(call);
+            },
+            () -> 0);
+    SignedIntent intent = intent();
+    List<ByteString> list = List.of(by(0, intent), by(1, intent));
+    for (int n = 0; n < 100; n++) {
+      assertThat(counted(check, "wallet", intent, list, "coordinator").tags()).hasSize(2);
+    }
+    assertThat(counts).hasValue(1);
+    RefusedException refused = null;
+    for (int n = 0; n < 100 && refused == null; n++) {
+      try {
+        counted(check, "wallet", intent, List.of(by(0, intent)), "coordinator");
+      } catch (RefusedException e) {
+        refused = e;
+      }
+    }
+    assertThat(refused).hasMessageContaining("or with others than before");
+    assertThat(counted(check, "wallet", intent, list, "coordinator").tags()).hasSize(2);
+    assertThat(counted(check, "wallet", intent, list.reversed(), "coordinator-2").tags())
+        .as("another coordinator has a rate of its own")
+        .hasSize(2);
   }
 }

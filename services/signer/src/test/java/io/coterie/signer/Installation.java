@@ -334,7 +334,7 @@ public final class Installation implements AutoCloseable {
               new SessionPorts(
                   net,
                   gate,
-                  TestGroups.approvals(core, store, pool),
+                  TestGroups.approvals(core, store, network.roster(), pool),
                   new SessionPorts.Ledgers(
                       ledger,
                       store.shares(),

@@ -223,4 +223,16 @@ class OpeningTest {
     i.clockOffset = Duration.ofHours(1);
     refused(RefusalReason.REFUSAL_REASON_INTENT_EXPIRED, opening(late));
   }
+
+  @Test
+  void an_order_that_was_refused_waits_for_no_deadline() {
+    Duration soon = Duration.ofSeconds(35);
+    Duration late = Duration.ofSeconds(50);
+    assertThat(i.time.isDue(soon, late)).isFalse();
+    GroupOrder.Builder order =
+        opening(signed(intent(ByteString.copyFrom(new byte[IntentVerifier.APPROVAL_BYTES]))))
+            .setDeadline(Installation.in(Duration.ofSeconds(45)));
+    refused(RefusalReason.REFUSAL_REASON_APPROVAL_INVALID, order);
+    assertThat(i.time.isDue(soon, late)).as("until then it would be kept").isFalse();
+  }
 }

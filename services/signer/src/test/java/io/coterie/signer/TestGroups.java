@@ -18,6 +18,7 @@ import io.coterie.signer.party.WorkPool;
 import io.coterie.signer.session.SessionService;
 import io.coterie.signer.storage.PartyStore;
 import io.coterie.signer.telemetry.SignerMetrics;
+import io.coterie.trust.Roster;
 import java.security.SecureRandom;
 import java.time.Clock;
 import java.util.Optional;
@@ -94,9 +95,9 @@ final class TestGroups implements AutoCloseable {
   }
 
   /** The judge of approvals of a signer; with a fake core there is nothing to judge. */
-  static ApprovalGate approvals(ProtocolCore core, PartyStore store, WorkPool pool) {
+  static ApprovalGate approvals(ProtocolCore core, PartyStore store, Roster roster, WorkPool pool) {
     return core instanceof GroupCore calls
-        ? new ApprovalCheck(store.groups(), calls, pool::nanos)
+        ? new ApprovalCheck(store.groups(), roster, calls, pool::nanos)
         : ApprovalGate.WITHOUT_GROUPS;
   }
 

@@ -22,6 +22,7 @@ import io.coterie.member.Membership;
 import io.coterie.member.OpenedApproval;
 import io.coterie.member.Ticket;
 import io.coterie.mpc.NativeMpcCore;
+import io.coterie.platform.intent.ApprovedRequest;
 import io.coterie.platform.intent.IntentSigner;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
@@ -409,7 +410,7 @@ public final class GroupCommand {
             .setRequestId(common.requestId())
             .setGroup(Spelling.groupName(group))
             .setEpoch(epoch)
-            .setRequest(signing.digest())
+            .setRequest(ApprovedRequest.digest(signing))
             .setRejection(rejection)
             .setApproval(made)
             .setRecipient(recipient.publicKey())

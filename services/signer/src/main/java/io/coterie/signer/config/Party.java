@@ -316,7 +316,8 @@ final class Party implements SmartLifecycle, HealthIndicator {
             new SessionPorts(
                 network,
                 policy,
-                new ApprovalCheck(openStore.groups(), vaultCore, freshPool::nanos),
+                new ApprovalCheck(
+                    openStore.groups(), network.roster(), vaultCore, freshPool::nanos),
                 new SessionPorts.Ledgers(
                     openStore.claims(),
                     openStore.shares(),

@@ -6,7 +6,9 @@ import io.coterie.signer.order.SessionLimits;
 import io.coterie.signer.party.ProtocolCore;
 import io.coterie.signer.party.WorkPool;
 import io.coterie.trust.Member;
+import java.time.Duration;
 import java.util.List;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -34,6 +36,9 @@ final class GroupRun {
 
   /** Whether the core has ended it, or is not to be asked any more. */
   boolean over;
+
+  /** Ends it when its time is over; null if nothing waits for that. */
+  private @Nullable Future<?> deadline;
 
   int round;
   List<Integer> missing = List.of();
@@ -80,6 +85,19 @@ final class GroupRun {
 
   void giveRoomBack(int bytes) {
     queued.addAndGet(-bytes);
+  }
+
+  /** Ends the order after a time, unless its clock is stopped. */
+  void after(WorkPool pool, Duration time, Runnable end) {
+    deadline = pool.after(time, end);
+  }
+
+  /** Nothing waits for its time any more, so that nothing keeps the order. */
+  void stopClock() {
+    if (deadline != null) {
+      deadline.cancel(false);
+      deadline = null;
+    }
   }
 
   void closeSession() {

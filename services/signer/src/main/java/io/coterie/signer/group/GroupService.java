@@ -264,7 +264,7 @@ public final class GroupService implements AutoCloseable {
         RefusalReason.REFUSAL_REASON_REQUESTER_OVERLOADED,
         "too many orders of this requester at once");
     Duration left = Duration.between(ports.clock().instant(), plan.deadline());
-    pool.after(left, () -> execute(run, () -> deadline(run)));
+    run.after(pool, left, () -> execute(run, () -> deadline(run)));
   }
 
   // ---- the session, in the order's lane --------------------------------------------------------
@@ -407,6 +407,7 @@ public final class GroupService implements AutoCloseable {
   /** Gives back what an order holds. */
   private void forget(GroupRun run) {
     run.closeSession();
+    run.stopClock();
     early.drop(run.id);
     if (run.named) {
       joins.remove(run.sessionId(), run);
