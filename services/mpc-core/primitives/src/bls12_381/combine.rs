@@ -110,7 +110,7 @@ pub(super) fn combine1(points: &[blst_p1_affine], scalars: &[[u8; 32]], bits: us
 
 /// The curve's parameter z without its sign.
 const Z: u64 = 0xd201_0000_0001_0000;
-/// A cube root of one in Fp: (x, y) -> (BETA x, y) is multiplication by -z^2 in the subgroup, and in the subgroup alone.
+/// A cube root of one in Fp: (x, y) -> (BETA x, y) is multiplication by -z^2 in the subgroup, and nowhere else.
 const BETA: [u8; 48] = [
     0, 0, 0, 0, 0, 0, 0, 0, 0x5f, 0x19, 0x67, 0x2f, 0xdf, 0x76, 0xce, 0x51, 0xba, 0x69, 0xc6, 0x07, 0x6a,
     0x0f, 0x77, 0xea, 0xdd, 0xb3, 0xa9, 0x3b, 0xe6, 0xf8, 0x96, 0x88, 0xde, 0x17, 0xd8, 0x13, 0x62, 0x0a,
