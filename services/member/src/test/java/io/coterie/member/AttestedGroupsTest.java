@@ -17,7 +17,6 @@ import io.coterie.proto.custody.v1.GroupIntent;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
 import io.coterie.trust.Glob;
 import io.coterie.trust.KeyRight;
-import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import io.coterie.trust.Trust;
 import io.grpc.Grpc;
@@ -35,7 +34,6 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
-import java.util.UUID;
 import java.util.function.UnaryOperator;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
@@ -62,28 +60,9 @@ class AttestedGroupsTest {
     trust = trust(Set.of(KeyRight.CREATE), 2);
   }
 
-  private static byte[] evidenceKey(int party) {
-    byte[] key = new byte[32];
-    key[0] = (byte) party;
-    return key;
-  }
-
   private static Trust trust(Set<KeyRight> rights, int least) {
-    List<Member> members = new ArrayList<>();
-    for (int id = 1; id <= 3; id++) {
-      members.add(
-          new Member(
-              "party-" + id,
-              Member.Role.PARTY,
-              id,
-              "here",
-              new UUID(0, id),
-              1,
-              new byte[33],
-              evidenceKey(id)));
-    }
     return new Trust(
-        new Roster("test", 1, members),
+        new Roster("test", 1, TestMembers.parties()),
         List.of(
             new Trust.Requester(
                 "wallet",
@@ -168,7 +147,9 @@ class AttestedGroupsTest {
     assertThat(parties.getIssuersList()).map(p -> p.getId()).containsExactly(1, 3);
     assertThat(parties.getIssuersList())
         .map(p -> p.getEvidenceKey())
-        .containsExactly(ByteString.copyFrom(evidenceKey(1)), ByteString.copyFrom(evidenceKey(3)));
+        .containsExactly(
+            ByteString.copyFrom(TestMembers.evidenceKey(1)),
+            ByteString.copyFrom(TestMembers.evidenceKey(3)));
     assertThat(parties.getOpenersList()).map(p -> p.getId()).containsExactly(2);
   }
 

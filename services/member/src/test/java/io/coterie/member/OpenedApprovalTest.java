@@ -53,7 +53,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-import java.util.UUID;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Function;
 import org.junit.jupiter.api.AfterEach;
@@ -94,22 +93,9 @@ class OpenedApprovalTest {
     KeyPairGenerator keys = KeyPairGenerator.getInstance("Ed25519");
     wallet = keys.generateKeyPair();
     clerk = keys.generateKeyPair();
-    List<Member> members = new ArrayList<>();
-    for (int id = 1; id <= 3; id++) {
-      members.add(
-          new Member(
-              "party-" + id,
-              Member.Role.PARTY,
-              id,
-              "here",
-              new UUID(0, id),
-              1,
-              new byte[33],
-              new byte[32]));
-    }
     trust =
         new Trust(
-            new Roster("test", 1, members),
+            new Roster("test", 1, TestMembers.parties()),
             List.of(
                 requester("wallet", wallet, KeyRight.CREATE),
                 requester("clerk", clerk, KeyRight.OPEN)));
