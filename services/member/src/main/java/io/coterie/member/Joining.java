@@ -32,7 +32,8 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Member;
 import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
-import io.grpc.stub.StreamObserver;
+import io.grpc.stub.ClientCallStreamObserver;
+import io.grpc.stub.ClientResponseObserver;
 import java.security.SecureRandom;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -308,7 +309,7 @@ public final class Joining {
   }
 
   /** The stream of one run: the member's session talks to its issuers. */
-  private static final class Stream implements StreamObserver<JoinGroupResponse> {
+  static final class Stream implements ClientResponseObserver<JoinGroupRequest, JoinGroupResponse> {
     /** A response, or the end of the stream: a failure or nothing. */
     private sealed interface Arrived {
       record Response(JoinGroupResponse response) implements Arrived {}
@@ -319,19 +320,32 @@ public final class Joining {
     }
 
     private final BlockingQueue<Arrived> arrived = new LinkedBlockingQueue<>();
-    private final StreamObserver<JoinGroupRequest> requests;
     private final Duration patience;
+    private final ClientCallStreamObserver<JoinGroupRequest> requests;
+
+    /** Whether nobody takes responses any more. */
+    private volatile boolean over;
 
     Stream(io.grpc.Channel channel, Duration patience) {
       this.patience = patience;
       this.requests =
-          GroupServiceGrpc.newStub(channel)
-              .withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS)
-              .joinGroup(this);
+          (ClientCallStreamObserver<JoinGroupRequest>)
+              GroupServiceGrpc.newStub(channel)
+                  .withDeadlineAfter(patience.toSeconds(), TimeUnit.SECONDS)
+                  .joinGroup(this);
+    }
+
+    /** One response at a time, so that what a coordinator sends stays with it. */
+    @Override
+    public void beforeStart(ClientCallStreamObserver<JoinGroupRequest> stream) {
+      stream.disableAutoRequestWithInitial(1);
     }
 
     @Override
     public void onNext(JoinGroupResponse response) {
+      if (over) {
+        return;
+      }
       arrived.add(new Arrived.Response(response));
     }
 
@@ -353,11 +367,11 @@ public final class Joining {
         send(step);
         switch (step.getProgressCase()) {
           case DONE -> {
-            requests.onCompleted();
+            end();
             return step.getDone().getSealedShare();
           }
           case ABORT -> {
-            requests.onCompleted();
+            end();
             throw new MemberException.RunAborted(
                 "the run of the join has ended: "
                     + step.getAbort().getCause().name()
@@ -372,9 +386,20 @@ public final class Joining {
       }
     }
 
+    /** The coordinator may say its last words, which nobody keeps. */
+    private void end() {
+      over = true;
+      requests.onCompleted();
+      requests.request(Integer.MAX_VALUE);
+    }
+
     private Step next(MpcSession core) throws InterruptedException {
       while (true) {
-        switch (arrived.poll(patience.toSeconds(), TimeUnit.SECONDS)) {
+        Arrived next = arrived.poll(patience.toSeconds(), TimeUnit.SECONDS);
+        if (next instanceof Arrived.Response) {
+          requests.request(1);
+        }
+        switch (next) {
           case Arrived.Response(JoinGroupResponse response) when response.hasEnvelope() -> {
             MemberEnvelope envelope = response.getEnvelope();
             // The coordinator says whose it is; the core looks at the signature.
