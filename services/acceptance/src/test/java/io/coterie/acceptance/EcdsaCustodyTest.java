@@ -37,7 +37,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
 /** ECDSA keys from end to end; implementations that are not ours judge their signatures. */
-@Timeout(300)
+@Timeout(600)
 class EcdsaCustodyTest {
   private static final int POOL = 6;
 

@@ -68,7 +68,7 @@ import tools.jackson.databind.JsonNode;
 import tools.jackson.databind.json.JsonMapper;
 
 /** Envoy with the file that is used on a cluster, in front of a real installation. */
-@Timeout(180)
+@Timeout(600)
 class EdgeTest {
   private static final String KEY = "edge";
   private static final String KEY_PATH = "/v1/keys/" + KEY;

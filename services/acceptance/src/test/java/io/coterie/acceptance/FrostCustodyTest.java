@@ -60,7 +60,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Ed25519 and BIP-340 keys from end to end; after each test, no nonce was ever shown twice. */
-@Timeout(300)
+@Timeout(600)
 class FrostCustodyTest {
   /** The process of the coordinator that presigning orders come from. */
   private static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
@@ -420,7 +420,7 @@ class FrostCustodyTest {
       parties = set.stream().map(id -> channel.roster().byPartyId(id).orElseThrow()).toList();
       channel.onMessage(this::receive);
       channel.start();
-      channel.established(parties).toCompletableFuture().get(20, TimeUnit.SECONDS);
+      channel.established(parties).toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
 
     private void receive(InboundMessage inbound) {
@@ -466,7 +466,7 @@ class FrostCustodyTest {
               PartyMessage.newBuilder().setOrder(order.toByteString()).build().toByteArray(),
               SendOptions.online(null))
           .toCompletableFuture()
-          .get(10, TimeUnit.SECONDS);
+          .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
 
     /**

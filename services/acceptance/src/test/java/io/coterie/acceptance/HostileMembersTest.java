@@ -96,7 +96,7 @@ class HostileMembersTest {
           });
       mallory.start();
       List<Member> all = parties(mallory.roster());
-      mallory.established(all).toCompletableFuture().get(20, TimeUnit.SECONDS);
+      mallory.established(all).toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
 
       for (Alteration alteration : alterations()) {
         byte[] order = alteration.change().apply(honestOrder()).toByteArray();
@@ -109,7 +109,7 @@ class HostileMembersTest {
                     .toByteArray(),
                 SendOptions.online(null))
             .toCompletableFuture()
-            .get(10, TimeUnit.SECONDS);
+            .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
         for (int i = 0; i < all.size(); i++) {
           PartyMessage answer = answers.poll(PATIENCE.toSeconds(), TimeUnit.SECONDS);
           assertThat(answer).as("%s: an answer of each party", alteration.what()).isNotNull();

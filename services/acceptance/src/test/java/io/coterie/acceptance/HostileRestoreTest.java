@@ -64,7 +64,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * a coordinator are hostile: the peer's store goes back as well, and the very same order comes
  * again. One more party is honest.
  */
-@Timeout(300)
+@Timeout(600)
 class HostileRestoreTest {
   /** The process of the coordinator that presigning orders come from. */
   private static final ByteString INCARNATION = ByteString.copyFrom(new byte[16]);
@@ -75,7 +75,7 @@ class HostileRestoreTest {
   private static final List<Integer> BOTH = List.of(1, 2);
   private static final List<Integer> HONEST = List.of(2, 3);
   private static final ByteString DIGEST = ByteString.fromHex("5a".repeat(32));
-  private static final long PATIENCE_SECONDS = 60;
+  private static final long PATIENCE_SECONDS = 180;
 
   /** Before an order that was not answered is sent again: its receiver may have been away. */
   private static final long AGAIN_SECONDS = 3;

@@ -24,7 +24,7 @@ import tools.jackson.databind.json.JsonMapper;
  * test} does not build it, which takes minutes; {@code make load K6=1} does.
  */
 @ExtendWith(SharedCluster.class)
-@Timeout(180)
+@Timeout(600)
 class K6Test {
   private static final Path SCRIPT = ProjectRoot.PATH.resolve("loadtest/k6/run");
   private static final Path SUMMARY = Path.of("target", "k6-summary.json").toAbsolutePath();

@@ -28,7 +28,7 @@ import org.junit.jupiter.api.Timeout;
 import picocli.CommandLine;
 
 /** The coordinator's database is gone with all its copies, and a client has the list of keys. */
-@Timeout(180)
+@Timeout(600)
 class LostDatabaseTest {
   private static final String NAME = "lost";
   private static final Duration PATIENCE = Duration.ofSeconds(60);

@@ -32,7 +32,7 @@ import tools.jackson.databind.json.JsonMapper;
 
 /** Rules and dashboards say something about the services as they are. */
 @ExtendWith(SharedCluster.class)
-@Timeout(300)
+@Timeout(600)
 class ObservabilityTest {
   private static final Path DEPLOY = ProjectRoot.PATH.resolve("deploy");
   private static final Path FILES = DEPLOY.resolve("helm/coterie-observability/files");

@@ -32,7 +32,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  * more: no nonce point is ever seen twice, in the last rounds that parties send and in the
  * signatures.
  */
-@Timeout(300)
+@Timeout(600)
 class RestoreDrillTest {
   private static final int BEFORE = 50;
   private static final int AFTER = 1_000;
