@@ -239,7 +239,6 @@ class EpochQuestionsTest {
     AtomicLong clock = new AtomicLong();
     try (SecureChannel channel = another()) {
       EpochQuestions questions = questions(channel, clock);
-      Caller patient = caller(TimeUnit.HOURS.toNanos(1));
       int clients = EpochQuestions.MAX_WAITING / EpochQuestions.MAX_WAITING_OF_CLIENT;
       List<Thread> asking = new ArrayList<>();
       Set<ByteString> challenges = new HashSet<>();
@@ -255,7 +254,7 @@ class EpochQuestionsTest {
                   .start(
                       () -> {
                         try {
-                          questions.ask(name, record, challenge, patient);
+                          questions.ask(name, record, challenge, patient());
                         } catch (InterruptedException e) {
                           // The test is over.
                         }
@@ -268,9 +267,9 @@ class EpochQuestionsTest {
                         .filter(question -> challenges.contains(question.getChallenge()))
                         .count()
                     == 3L * challenges.size());
-        assertOverloaded(() -> questions.ask(name, record, fresh(32), soon()));
+        assertOverloaded(() -> questions.ask(name, record, fresh(32), patient()));
       }
-      assertOverloaded(() -> questions.ask("one more", record, fresh(32), soon()));
+      assertOverloaded(() -> questions.ask("one more", record, fresh(32), patient()));
       for (Thread thread : asking) {
         thread.interrupt();
         thread.join();
@@ -284,17 +283,61 @@ class EpochQuestionsTest {
     KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
     AtomicLong clock = new AtomicLong();
     AtomicReference<EpochQuestions> asking = new AtomicReference<>();
-    try (SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER)) {
-      channel.onMessage(
-          message -> asking.get().answered(message.sender(), answerIn(message.body())));
-      channel.start();
-      asking.set(questions(channel, clock));
+    try (SecureChannel channel = answering(asking, clock)) {
       for (int i = 0; i <= EpochQuestions.MAX_WAITING; i++) {
         clock.addAndGet(TimeUnit.HOURS.toNanos(1));
-        Caller patient = caller(TimeUnit.MINUTES.toNanos(1));
-        assertThat(asking.get().ask("client", record, fresh(32), patient)).hasSize(3);
+        assertThat(asking.get().ask("client", record, fresh(32), patient())).hasSize(3);
       }
     }
+  }
+
+  @Test
+  void questions_have_a_rate_for_each_client_and_for_all() throws Exception {
+    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
+    AtomicLong clock = new AtomicLong();
+    AtomicReference<EpochQuestions> asking = new AtomicReference<>();
+    try (SecureChannel channel = answering(asking, clock)) {
+      EpochQuestions questions = asking.get();
+      int clients = EpochQuestions.BURST / EpochQuestions.BURST_OF_CLIENT;
+      for (int c = 1; c <= clients; c++) {
+        String name = "client-" + c;
+        for (int i = 0; i < EpochQuestions.BURST_OF_CLIENT; i++) {
+          assertThat(questions.ask(name, record, fresh(32), patient())).hasSize(3);
+        }
+        assertOverloaded(() -> questions.ask(name, record, fresh(32), patient()));
+      }
+      assertOverloaded(() -> questions.ask("one more", record, fresh(32), patient()));
+      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
+      for (int i = 0; i < EpochQuestions.PER_SECOND_OF_CLIENT; i++) {
+        assertThat(questions.ask("client-1", record, fresh(32), patient())).hasSize(3);
+      }
+      assertOverloaded(() -> questions.ask("client-1", record, fresh(32), patient()));
+    }
+  }
+
+  @Test
+  void nobody_is_asked_for_a_client_whose_time_is_up() throws Exception {
+    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
+    AtomicReference<EpochQuestions> asking = new AtomicReference<>();
+    try (SecureChannel channel = answering(asking, new AtomicLong())) {
+      ByteString challenge = fresh(32);
+      assertThat(asking.get().ask("client", record, challenge, caller(-1))).isEmpty();
+      // A later question has come to the parties, and the first one has not.
+      assertThat(asking.get().ask("client", record, fresh(32), patient())).hasSize(3);
+      assertThat(installation.parties.questions)
+          .hasSize(3)
+          .noneMatch(question -> question.getChallenge().equals(challenge));
+    }
+  }
+
+  /** A channel whose answers come to the questions that are put in place here. */
+  private SecureChannel answering(AtomicReference<EpochQuestions> asking, AtomicLong clock) {
+    SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER);
+    channel.onMessage(
+        message -> asking.get().answered(message.sender(), answerIn(message.body())));
+    asking.set(questions(channel, clock));
+    channel.start();
+    return channel;
   }
 
   private static EpochAnswer answerIn(byte[] body) {
@@ -302,49 +345,6 @@ class EpochQuestionsTest {
       return PartyMessage.parseFrom(body).getEpochAnswer();
     } catch (InvalidProtocolBufferException e) {
       throw new IllegalStateException(e);
-    }
-  }
-
-  @Test
-  void questions_have_a_rate_for_each_client_and_for_all() throws Exception {
-    installation.parties.answering = (_, _) -> List.of();
-    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
-    AtomicLong clock = new AtomicLong();
-    try (SecureChannel channel = another()) {
-      EpochQuestions questions = questions(channel, clock);
-      int clients = EpochQuestions.BURST / EpochQuestions.BURST_OF_CLIENT;
-      for (int c = 1; c <= clients; c++) {
-        String name = "client-" + c;
-        for (int i = 0; i < EpochQuestions.BURST_OF_CLIENT; i++) {
-          assertThat(questions.ask(name, record, fresh(32), soon())).isEmpty();
-        }
-        assertOverloaded(() -> questions.ask(name, record, fresh(32), soon()));
-      }
-      assertOverloaded(() -> questions.ask("one more", record, fresh(32), soon()));
-      clock.addAndGet(TimeUnit.SECONDS.toNanos(1));
-      for (int i = 0; i < EpochQuestions.PER_SECOND_OF_CLIENT; i++) {
-        assertThat(questions.ask("client-1", record, fresh(32), soon())).isEmpty();
-      }
-      assertOverloaded(() -> questions.ask("client-1", record, fresh(32), soon()));
-    }
-  }
-
-  @Test
-  void nobody_is_asked_for_a_client_whose_time_is_up() throws Exception {
-    KeyRecord record = installation.bean(KeyDirectory.class).read("keys/asked").orElseThrow();
-    try (SecureChannel channel = another()) {
-      ByteString challenge = fresh(32);
-      EpochQuestions questions = questions(channel, new AtomicLong());
-      assertThat(questions.ask("client", record, challenge, caller(-1))).isEmpty();
-      // A later question has come to the parties, and the first one has not.
-      ByteString next = fresh(32);
-      questions.ask("client", record, next, soon());
-      eventually(
-          () ->
-              installation.parties.questions.stream()
-                  .anyMatch(question -> question.getChallenge().equals(next)));
-      assertThat(installation.parties.questions)
-          .noneMatch(question -> question.getChallenge().equals(challenge));
     }
   }
 
@@ -363,7 +363,12 @@ class EpochQuestionsTest {
         clock::get);
   }
 
-  /** Waits for parties no longer than a moment. */
+  /** Waits until the parties have answered, however slow the machine is. */
+  private static Caller patient() {
+    return caller(TimeUnit.MINUTES.toNanos(1));
+  }
+
+  /** Waits for parties no longer than a moment, and asks none of them if that has passed. */
   private static Caller soon() {
     return caller(TimeUnit.MILLISECONDS.toNanos(5));
   }

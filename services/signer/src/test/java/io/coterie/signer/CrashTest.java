@@ -232,7 +232,7 @@ class CrashTest {
         i.coordinator.give(
             i.coordinator
                 .signOrder(sign, KEY, 2, 1, 2)
-                .setDeadline(Installation.in(Duration.ofMillis(300)))
+                .setDeadline(Installation.in(Duration.ofSeconds(3)))
                 .build());
     assertThat(i.coordinator.awaitFrom("alpha", signing).report().getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);

@@ -96,7 +96,7 @@ class ClientCertificateTest {
       } catch (IOException e) {
         // The server says why.
       }
-      return said.get(20, TimeUnit.SECONDS);
+      return said.get(60, TimeUnit.SECONDS);
     }
   }
 

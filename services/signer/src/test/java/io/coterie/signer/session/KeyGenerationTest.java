@@ -59,7 +59,9 @@ abstract class KeyGenerationTest extends SessionFixture {
                       .build(),
                   share.origin().intentDigest()));
     }
-    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofMillis(200))));
+    SessionId session = give(signing(1, 2).setDeadline(Installation.in(Duration.ofSeconds(20))));
+    awaitMove(Event.KEY_PROVISIONAL);
+    time.pass(Duration.ofSeconds(20));
     assertThat(awaitReport(session).getRefused().getReason())
         .isEqualTo(RefusalReason.REFUSAL_REASON_NOT_READY);
     assertThat(shares.find(KEY).orElseThrow().state()).isEqualTo(KeyShare.State.PROVISIONAL);
