@@ -333,8 +333,7 @@ class EpochQuestionsTest {
   /** A channel whose answers come to the questions that are put in place here. */
   private SecureChannel answering(AtomicReference<EpochQuestions> asking, AtomicLong clock) {
     SecureChannel channel = installation.network.channel(TestInstallation.ANOTHER);
-    channel.onMessage(
-        message -> asking.get().answered(message.sender(), answerIn(message.body())));
+    channel.onMessage(message -> asking.get().answered(message.sender(), answerIn(message.body())));
     asking.set(questions(channel, clock));
     channel.start();
     return channel;
