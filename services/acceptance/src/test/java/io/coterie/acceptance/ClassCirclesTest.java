@@ -62,6 +62,7 @@ class ClassCirclesTest {
               "Ending",
               "Messages",
               "OrderChecker",
+              "Prepared",
               "Replica",
               "ReplicaDatabase",
               "RequestChecker",

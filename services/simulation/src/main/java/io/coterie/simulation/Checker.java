@@ -102,6 +102,20 @@ final class Checker {
     return conducts.computeIfAbsent(party, _ -> new Conduct());
   }
 
+  /** Goes on from the end of another world, of which the parties have their stores. */
+  void goOnFrom(Checker other) {
+    orders.putAll(other.orders);
+    other.conducts.forEach(
+        (party, before) -> {
+          Conduct now = of(party);
+          now.started.addAll(before.started);
+          now.oneTime.putAll(before.oneTime);
+          now.stored.addAll(before.stored);
+          now.using.putAll(before.using);
+          now.spoken.addAll(before.spoken);
+        });
+  }
+
   /** An order exists. */
   void ordered(Ordered order) {
     orders.put(order.session(), order);

@@ -10,6 +10,13 @@ import java.util.TreeMap;
 
 /** Where the cores of a schedule come from: one for each process of a party. */
 sealed interface Cores {
+  /** New ones. */
+  static Cores of(Setting setting, Chance chance) {
+    return setting.nativeCore()
+        ? new Native(setting.parties(), chance)
+        : new Fast(setting.parties());
+  }
+
   /** Public evidence key of each party, by id. */
   Map<Integer, byte[]> evidence();
 

@@ -26,6 +26,11 @@ final class LedgerMemory implements LedgerStore {
     forgets = false;
   }
 
+  /** Takes over all that another one remembers. */
+  void learn(LedgerMemory other) {
+    ledgers.putAll(other.ledgers);
+  }
+
   @Override
   public Remembered remember(
       LedgerPosition position, ClaimCount statement, ByteString evidenceKey) {

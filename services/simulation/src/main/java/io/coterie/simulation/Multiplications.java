@@ -141,6 +141,11 @@ final class Multiplications {
     left.forEach(pair -> add(pair, new Ends(0, 1)));
   }
 
+  /** Whether a process has ended in one, or may have. */
+  boolean hasEnds() {
+    return !ends.isEmpty() || !left.isEmpty();
+  }
+
   /** How often processes have ended in a multiplication with a peer. */
   Ends ends(String key, int epoch, int peer) {
     return ends.getOrDefault(new Pair(key, epoch, peer), Ends.NONE);

@@ -54,6 +54,8 @@ enum Mutant {
   TELLS_OF_SHARES_EARLY(Breach.TOLD_EARLY),
   /** The share of an older epoch is used on. */
   USES_OLD_SHARES(Breach.OLD_SHARE),
+  /** A share is used as soon as it is stored here. */
+  USES_SHARES_EARLY(Breach.USED_EARLY),
   /** A share that a peer says it has none of is never taken up again. */
   LOSES_ABANDONED_SHARES(Breach.SPLIT),
   /** The audit trail does not say which session was accepted. */

@@ -21,6 +21,7 @@ import java.util.TreeSet;
  * @param coordinators replicas that share what they know and order what the workload says
  * @param requests whether clients ask replicas of the coordinator that ships
  * @param nativeCore whether the core is the one that ships
+ * @param prepared whether it begins with keys that were made before it
  * @param hostile how long all that goes on
  */
 record Setting(
@@ -35,10 +36,14 @@ record Setting(
     int coordinators,
     boolean requests,
     boolean nativeCore,
+    boolean prepared,
     Duration hostile) {
 
   /** Of 1000 schedules so many run the native core: each takes seconds. */
   private static final int NATIVE_PER_MILLE = 10;
+
+  /** Of 1000 schedules so many begin with keys that are there. */
+  private static final int PREPARED_PER_MILLE = 950;
 
   /** Of 1000 schedules so many have clients. */
   private static final int REQUESTS_PER_MILLE = 500;
@@ -53,13 +58,32 @@ record Setting(
 
   /** A quiet world of three honest parties. */
   static Setting quiet() {
-    return new Setting(2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, true, false, Duration.ofSeconds(5));
+    return new Setting(
+        2, 3, Set.of(), 0, 1, 0, 0, Set.of(), 1, true, false, false, Duration.ofSeconds(5));
   }
 
   /** Honest parties that are started anew all the time, and nothing else. */
   static Setting restarting() {
     return new Setting(
-        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, false, MINUTE);
+        2, 3, Set.of(), 0, 1, 0, 0, Set.of(Plague.RESTARTS), 1, false, false, true, MINUTE);
+  }
+
+  /** A world of the same parties and core that makes keys, and does nothing else. */
+  Setting makingKeys() {
+    return new Setting(
+        threshold,
+        parties,
+        Set.of(),
+        0,
+        1,
+        0,
+        0,
+        Set.of(),
+        1,
+        false,
+        nativeCore,
+        false,
+        Duration.ZERO);
   }
 
   /** The setting that a seed decides on. */
@@ -106,6 +130,7 @@ record Setting(
         chance.perMille(300) ? 2 : 1,
         requests,
         nativeCore,
+        chance.part("keys").perMille(PREPARED_PER_MILLE),
         Duration.ofSeconds(10 + chance.below(20)));
   }
 
@@ -161,6 +186,24 @@ record Setting(
     return with(networkPerMille, lyingPerMille, plagues, false, hostile);
   }
 
+  /** The same, with keys that are made in it, as in all schedules once. */
+  Setting withoutKeys() {
+    return new Setting(
+        threshold,
+        parties,
+        corrupt,
+        unsound,
+        jumping,
+        networkPerMille,
+        lyingPerMille,
+        plagues,
+        coordinators,
+        requests,
+        nativeCore,
+        false,
+        hostile);
+  }
+
   private Setting with(
       int network, int lying, Set<Plague> trouble, boolean realCore, Duration time) {
     return new Setting(
@@ -175,6 +218,7 @@ record Setting(
         coordinators,
         requests,
         realCore,
+        prepared,
         time);
   }
 

@@ -99,6 +99,13 @@ final class SimulatedCoordinator {
     ledgers.remember();
   }
 
+  /** Goes on with the keys that another one has had made. */
+  void goOnFrom(SimulatedCoordinator other) {
+    other.keys.forEach((name, key) -> keys.put(name, key.copy()));
+    orders.addAll(other.orders);
+    ledgers.learn(other.ledgers);
+  }
+
   World world() {
     return world;
   }
@@ -113,6 +120,11 @@ final class SimulatedCoordinator {
 
   Collection<SimulatedKey> keys() {
     return keys.values();
+  }
+
+  /** Whether all parties have said that they use each key. */
+  boolean everybodyUsesKeys() {
+    return keys().stream().allMatch(key -> key.users.size() == everybody().size());
   }
 
   // ---- the workload ----------------------------------------------------------------------------

@@ -30,6 +30,16 @@ final class SimulatedKey {
     this.scheme = scheme;
   }
 
+  /** The same key as another schedule knows it. */
+  SimulatedKey copy() {
+    SimulatedKey copy = new SimulatedKey(name, scheme);
+    copy.current = current;
+    copy.holders = holders;
+    copy.reshareEpoch = reshareEpoch;
+    copy.users.addAll(users);
+    return copy;
+  }
+
   Protocol protocol(Protocol.Operation operation) {
     return Protocol.of(scheme, operation).orElseThrow();
   }

@@ -47,7 +47,6 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -149,7 +148,7 @@ final class SimulatedParty {
   /** The same party with a copy of what is on its disk now; it does not run yet. */
   SimulatedParty twin(int number) {
     SimulatedParty twin = new SimulatedParty(world, id, name + "-twin-" + number, parent);
-    copy(folder, twin.folder);
+    StoreFiles.copy(folder, twin.folder);
     twin.clockOffset = clockOffset;
     twin.fence = fence;
     world.checker().cloned(id);
@@ -255,6 +254,18 @@ final class SimulatedParty {
     };
   }
 
+  /** Starts a process with the store of one before it, in another world. */
+  void start(Map<String, byte[]> store) {
+    StoreFiles.write(store, folder);
+    incarnations++;
+    start();
+  }
+
+  /** The files of its store, as that goes to another world. It does not run. */
+  Map<String, byte[]> files() {
+    return StoreFiles.read(folder);
+  }
+
   /** Starts a process, wired as in production but for its means. */
   void start() {
     incarnations++;
@@ -344,10 +355,14 @@ final class SimulatedParty {
     gone.core().kill();
     gone.closeCore().run();
     Path left = folder.resolveSibling(folder.getFileName() + "-left");
-    copy(folder, left);
+    StoreFiles.copy(folder, left);
     gone.store().close();
     boolean loses = world.mutant() == Mutant.LOSES_COMMITS && !copies.isEmpty();
-    copy(loses ? copies.getLast() : left, folder);
+    if (loses) {
+      StoreFiles.copy(copies.getLast(), folder);
+    } else {
+      StoreFiles.move(left, folder);
+    }
   }
 
   /** Ends in order: its sessions end, and all that it has given to write is on disk. */
@@ -382,7 +397,7 @@ final class SimulatedParty {
   /** Keeps a copy of what is on disk now. */
   void keepCopy() {
     Path copy = folder.resolveSibling(folder.getFileName() + "-copy-" + copies.size());
-    copy(folder, copy);
+    StoreFiles.copy(folder, copy);
     copies.add(copy);
     fences.add(fence);
     Incarnation now = current;
@@ -407,7 +422,7 @@ final class SimulatedParty {
       restore(copies.get(which));
       marked = true;
     } else {
-      copy(copies.get(which), folder);
+      StoreFiles.copy(copies.get(which), folder);
     }
     world
         .trace()
@@ -421,9 +436,7 @@ final class SimulatedParty {
       Files.write(copy.resolve(Backup.DATA_KEY), new byte[0]);
       ByteArrayOutputStream zip = new ByteArrayOutputStream();
       Backup.write(copy, zip);
-      for (Path old : files(folder)) {
-        Files.delete(old);
-      }
+      StoreFiles.clear(folder);
       Backup.restore(new ByteArrayInputStream(zip.toByteArray()), folder);
     } catch (IOException e) {
       throw new UncheckedIOException(e);
@@ -446,7 +459,7 @@ final class SimulatedParty {
   void liftAll() {
     // This ends one that was asked for and is not done, too, or that came back with a copy.
     try {
-      for (Path file : files(folder)) {
+      for (Path file : StoreFiles.files(folder)) {
         if (file.getFileName().toString().startsWith("hold-")) {
           Files.delete(file);
         }
@@ -479,29 +492,5 @@ final class SimulatedParty {
       throw new IllegalStateException(e);
     }
     return sessions;
-  }
-
-  /** Copies a store without the files of its process: the lock, and the index of the journal. */
-  private static void copy(Path from, Path to) {
-    try {
-      Files.createDirectories(to);
-      for (Path old : files(to)) {
-        Files.delete(old);
-      }
-      for (Path file : files(from)) {
-        String name = file.getFileName().toString();
-        if (!name.endsWith(".lock") && !name.endsWith("-shm")) {
-          Files.copy(file, to.resolve(name));
-        }
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static List<Path> files(Path folder) throws IOException {
-    try (Stream<Path> files = Files.list(folder)) {
-      return files.sorted().toList();
-    }
   }
 }

@@ -1,20 +1,11 @@
 package io.coterie.simulation;
 
-import java.io.IOException;
 import java.io.PrintStream;
-import java.io.UncheckedIOException;
-import java.nio.file.Files;
-import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.List;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Runs schedules of the real signers in a hostile world. */
 public final class Simulation {
-  /** In memory where there is such a folder: its fsync costs nothing. */
-  private static final Path MEMORY = Path.of("/dev/shm");
-
   private Simulation() {}
 
   /**
@@ -50,9 +41,8 @@ public final class Simulation {
       Faults faults,
       Coverage coverage,
       @Nullable PrintStream out) {
-    Path folder = folder();
-    try {
-      World world = new World(seed, setting, mutant, faults, folder, out);
+    try (ScratchFolder folder = ScratchFolder.make()) {
+      World world = new World(seed, setting, mutant, faults, folder.path(), out);
       world.run();
       coverage.add(world.coverage());
       return new Outcome(
@@ -63,28 +53,6 @@ public final class Simulation {
           faults.happened());
     } catch (RuntimeException e) {
       throw new IllegalStateException("seed " + seed, e);
-    } finally {
-      delete(folder);
-    }
-  }
-
-  private static Path folder() {
-    try {
-      return Files.isDirectory(MEMORY)
-          ? Files.createTempDirectory(MEMORY, "coterie-simulation")
-          : Files.createTempDirectory("coterie-simulation");
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
-    }
-  }
-
-  private static void delete(Path folder) {
-    try (Stream<Path> files = Files.walk(folder)) {
-      for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-        Files.delete(file);
-      }
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 }

@@ -12,9 +12,16 @@ final class Timeline {
   static final long START_SECONDS = 1_800_000_000L;
 
   private final PriorityQueue<Event> events = new PriorityQueue<>();
-  private long nowNanos = 1_000_000_000L;
+  private long nowNanos;
   private long planned;
   private long happened;
+
+  /**
+   * @param beginNanos the time now
+   */
+  Timeline(long beginNanos) {
+    this.nowNanos = beginNanos;
+  }
 
   /** One thing that is to happen; cancelled like any future. */
   final class Event extends CompletableFuture<Void> implements Comparable<Event> {

@@ -252,6 +252,14 @@ final class Weakened {
             };
         yield Map.of("find", old);
       }
+      case USES_SHARES_EARLY ->
+          Map.of(
+              "find",
+              (real, given) ->
+                  shares
+                      .pending((String) given[0])
+                      .map(share -> share.activated(null))
+                      .or(() -> share(real.call(given))));
       case FREEZES_FOR_ONE ->
           Map.of("exclude", (real, given) -> real.call(frozen((KeyShareStore.Exclusion) given[0])));
       case LOSES_ABANDONED_SHARES ->

@@ -43,7 +43,7 @@ final class World implements SimulatedNetwork.Tap {
   private final Mutant mutant;
   private final Faults faults;
   private final Chance chance;
-  private final Timeline timeline = new Timeline();
+  private final Timeline timeline;
   private final Trace trace;
   private final Coverage coverage = new Coverage();
   private final PolicyGate policy = new Admissions(SimulatedParty.policy());
@@ -57,6 +57,9 @@ final class World implements SimulatedNetwork.Tap {
 
   /** Null if no client asks for anything. */
   private final @Nullable RequestWorld requests;
+
+  /** Null if the parties make the keys in this world. */
+  private final @Nullable Prepared prepared;
 
   private boolean hostile;
 
@@ -75,13 +78,13 @@ final class World implements SimulatedNetwork.Tap {
     this.mutant = mutant;
     this.faults = faults;
     this.chance = Chance.of(seed);
+    this.prepared = setting.prepared() ? Prepared.of(setting) : null;
+    this.timeline = new Timeline(prepared == null ? SECOND : prepared.nanos());
     this.trace = new Trace(timeline, out);
     this.liar = new Liar(chance.part("liar"), faults, coverage, setting.lyingPerMille());
     this.checker = new Checker(setting, liar);
     this.cores =
-        setting.nativeCore()
-            ? new Cores.Native(setting.parties(), chance.part("data keys"))
-            : new Cores.Fast(setting.parties());
+        prepared == null ? Cores.of(setting, chance.part("data keys")) : prepared.world().cores();
     int replicas = setting.requests() ? RequestWorld.REPLICAS : 0;
     Roster roster = Identities.roster(setting.coordinators() + replicas, cores.evidence());
     this.network =
@@ -196,26 +199,38 @@ final class World implements SimulatedNetwork.Tap {
     }
   }
 
+  /** Makes the keys and ends; says who has them. */
+  List<SimulatedParty> prepare() {
+    begin();
+    pass(CALM.toNanos());
+    parties.forEach(SimulatedParty::stop);
+    return parties;
+  }
+
   private void begin() {
+    if (prepared == null) {
+      makeKeys();
+    } else {
+      prepared.begin(this, parties);
+    }
+    if (requests != null) {
+      requests.start();
+    }
+    pass(100 * MILLI);
+  }
+
+  private void makeKeys() {
     parties.forEach(SimulatedParty::start);
     coordinator.createKey(BLS_KEY, Scheme.SCHEME_BLS12381);
     coordinator.createKey(ECDSA_KEY, Scheme.SCHEME_ECDSA_SECP256K1);
     coordinator.createKey(ED25519_KEY, Scheme.SCHEME_ED25519);
     coordinator.createKey(BIP340_KEY, Scheme.SCHEME_BIP340_SECP256K1);
-    for (int tenths = 0; !keysAreUsed(); tenths++) {
+    for (int tenths = 0; !coordinator.everybodyUsesKeys(); tenths++) {
       if (tenths == 200) {
         throw new IllegalStateException("the keys are not made");
       }
       pass(100 * MILLI);
     }
-    if (requests != null) {
-      requests.start();
-      pass(100 * MILLI);
-    }
-  }
-
-  private boolean keysAreUsed() {
-    return coordinator.keys().stream().allMatch(key -> key.users.size() == setting.parties());
   }
 
   private void pass(long nanos) {

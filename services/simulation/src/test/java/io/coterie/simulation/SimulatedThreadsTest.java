@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Test;
 class SimulatedThreadsTest {
   private static final long SECOND = 1_000_000_000L;
 
-  private final Timeline timeline = new Timeline();
+  private final Timeline timeline = new Timeline(0);
   private final SimulatedThreads threads = new SimulatedThreads(timeline, Chance.of(1));
   private final List<String> done = new ArrayList<>();
 
