@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.HashSet;
@@ -138,6 +139,7 @@ class SignersTest {
     Coverage coverage = new Coverage();
     List<Long> seeds = Seeds.wanted("signers", FULL);
     long started = System.nanoTime();
+    Duration worked = processorTime();
     List<Simulation.Outcome> broken =
         seeds.parallelStream()
             .map(
@@ -160,6 +162,12 @@ class SignersTest {
         seconds,
         Runtime.getRuntime().availableProcessors(),
         3600 * seeds.size() / seconds);
+    double work = processorTime().minus(worked).toNanos() / 1e9;
+    System.out.printf(
+        Locale.ROOT,
+        "processor time: %.0f s, with which these cores run %,.0f an hour%n",
+        work,
+        3600 * seeds.size() * Runtime.getRuntime().availableProcessors() / work);
     assertThat(broken).isEmpty();
     if (seeds.size() >= ENOUGH) {
       assertThat(coverage.missing(expected())).as("never happened").isEmpty();
@@ -167,6 +175,11 @@ class SignersTest {
     if (seeds.size() >= ENOUGH_FOR_SHAPES) {
       assertThat(coverage.missing(SHAPES)).as("never happened").isEmpty();
     }
+  }
+
+  /** The time that this process has worked: other work on the machine changes it little. */
+  private static Duration processorTime() {
+    return ProcessHandle.current().info().totalCpuDuration().orElse(Duration.ZERO);
   }
 
   /** Asked for only after it was cancelled: never signed, and no end is stored that says so. */
