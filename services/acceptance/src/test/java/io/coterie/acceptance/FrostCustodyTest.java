@@ -420,7 +420,10 @@ class FrostCustodyTest {
       parties = set.stream().map(id -> channel.roster().byPartyId(id).orElseThrow()).toList();
       channel.onMessage(this::receive);
       channel.start();
-      channel.established(parties).toCompletableFuture().get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
+      channel
+          .established(parties)
+          .toCompletableFuture()
+          .get(PATIENCE.toSeconds(), TimeUnit.SECONDS);
     }
 
     private void receive(InboundMessage inbound) {
