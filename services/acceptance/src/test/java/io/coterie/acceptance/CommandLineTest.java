@@ -222,9 +222,8 @@ class CommandLineTest {
         ByteString.fromHex("4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb")
             .toByteArray();
     Path file = Files.write(folder.resolve("seed"), seed);
-    // A pair computes for seconds, and for a minute on a machine that does much else; a session
-    // whose time
-    // is over begins anew with more. One pair: ExactTest has three.
+    // A pair computes for seconds, and for longer on a busy machine: a session whose time is over
+    // begins anew with more. Here is one pair; ExactTest has three.
     String[] imported = {
       "keys",
       "import",
