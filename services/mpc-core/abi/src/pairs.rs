@@ -108,17 +108,37 @@ impl Exact {
         table.pairs.insert(name, Arc::new(paired));
     }
 
-    /// Ends a set-up, also for sessions that are under way, and forgets everything that was made with the peer.
-    pub(crate) fn drop_pair(&self, name: &PairName) {
-        self.table().drop_pair(name);
+    /// Ends a set-up, also for sessions that are under way, and forgets everything that was made with the peer; if
+    /// `set_up` names one, only that.
+    pub(crate) fn drop_pair(&self, name: &PairName, set_up: &[u8]) {
+        let mut table = self.table();
+        let present = table.pairs.get(name).map(|paired| paired.identity());
+        if set_up.is_empty() || present.is_some_and(|present| present == set_up) {
+            table.drop_pair(name);
+        }
     }
 
-    /// Keeps a prepared signature under the session that prepared it, unless its set-up has ended.
+    /// The same with every peer of a key.
+    pub(crate) fn drop_pairs(&self, key_id: &str) {
+        let mut table = self.table();
+        let of_key = table.pairs.keys().filter(|name| name.key_id == key_id);
+        for name in of_key.cloned().collect::<Vec<_>>() {
+            table.drop_pair(&name);
+        }
+    }
+
+    /// Keeps a prepared signature under the session that prepared it, unless its set-up has ended. If there is one of
+    /// that name, a session was run twice: nobody can be sure of either, and both are gone.
     pub(crate) fn put_ready(&self, session: [u8; 32], name: PairName, ready: Made<Ready>) {
         let mut table = self.table();
-        if !ready.paired.ended() {
+        if table.ready.remove(&session).is_none() && !ready.paired.ended() {
             table.ready.insert(session, (name, ready));
         }
+    }
+
+    /// Makes a prepared signature useless without using it.
+    pub(crate) fn discard(&self, session: &[u8; 32]) {
+        self.table().ready.remove(session);
     }
 
     /// Hands out a prepared signature of this pair, once. One for messages of another length stays.

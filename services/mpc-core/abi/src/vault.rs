@@ -106,6 +106,7 @@ impl Vault {
     pub(crate) fn drop_presignature(&self, id: &[u8]) -> Result<(), InvalidArgument> {
         let id = id.try_into().map_err(|_| InvalidArgument)?;
         self.one_time_keys.discard(id);
+        self.exact.discard(&id);
         Ok(())
     }
 }

@@ -9,7 +9,7 @@ mod exact;
 use std::collections::BTreeMap;
 
 use coterie_mpc::proto::import::{
-    DropPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, SplitKey, TakeShare,
+    DropPair, FindPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, SplitKey, TakeShare,
 };
 use coterie_mpc::proto::{ProtocolId, SessionConfig};
 use coterie_mpc::*;
@@ -256,7 +256,13 @@ fn no_call_of_another_form_gets_through() {
     let calls = [
         encoded(ImportCallKind::SplitKey(split_call(&SEED, &parties))),
         encoded(ImportCallKind::TakeShare(TakeShare { key_id: KEY.into(), party: 1, share })),
-        encoded(ImportCallKind::DropPair(DropPair { key_id: KEY.into(), party: 1, peer: 2 })),
+        encoded(ImportCallKind::DropPair(DropPair {
+            key_id: KEY.into(),
+            party: 1,
+            peer: 2,
+            set_up: vec![1; 32],
+        })),
+        encoded(ImportCallKind::FindPair(FindPair { key_id: KEY.into(), party: 1, peer: 2 })),
     ];
     for call in calls {
         let party = &parties[0];

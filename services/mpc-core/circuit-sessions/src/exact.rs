@@ -30,6 +30,12 @@ impl Paired {
         self.key.public_key()
     }
 
+    /// Tells this set-up from every other. The same at both parties, and no secret.
+    #[must_use]
+    pub fn identity(&self) -> [u8; 32] {
+        self.pair.identity()
+    }
+
     /// Whether a check failed, or the caller ended it, so that nothing is done with this set-up any more.
     #[must_use]
     pub fn ended(&self) -> bool {
@@ -105,7 +111,7 @@ impl Subject for Preparing {
     type Output = Ready;
 
     fn held_alike(input: &PreparingInput) -> Option<[u8; 32]> {
-        Some(input.paired.pair.identity())
+        Some(input.paired.identity())
     }
 
     fn start(

@@ -10,8 +10,8 @@ use crate::inputs::StartError;
 use crate::os_rng::os_rng;
 use crate::pairs::PairName;
 use crate::proto::import::{
-    DropPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, KeySplit, PairDropped, ShareRefused,
-    ShareTaken, SplitKey, TakeShare,
+    DropPair, FindPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, KeySplit, PairDropped,
+    PairFound, ShareRefused, ShareTaken, SplitKey, TakeShare,
 };
 use crate::proto::{Party, PartyBytes};
 use crate::session::sealed;
@@ -33,10 +33,21 @@ pub(crate) fn call(
                 None => ImportReplyKind::ShareRefused(ShareRefused {}),
             }
         }
-        ImportCallKind::DropPair(DropPair { key_id, party, peer }) => {
-            let name = PairName { key_id, me: number(party)?, peer: number(peer)? };
-            vault.ok_or(SetupError::VaultMissing)?.exact.drop_pair(&name);
+        ImportCallKind::DropPair(DropPair { key_id, party, peer, set_up }) => {
+            let exact = &vault.ok_or(SetupError::VaultMissing)?.exact;
+            if [party, peer] == [0, 0] {
+                exact.drop_pairs(&key_id);
+            } else {
+                let name = PairName { key_id, me: number(party)?, peer: number(peer)? };
+                exact.drop_pair(&name, &set_up);
+            }
             ImportReplyKind::PairDropped(PairDropped {})
+        }
+        ImportCallKind::FindPair(FindPair { key_id, party, peer }) => {
+            let name = PairName { key_id, me: number(party)?, peer: number(peer)? };
+            let found = vault.ok_or(SetupError::VaultMissing)?.exact.pair(&name);
+            let set_up = found.map(|paired| paired.identity().to_vec()).unwrap_or_default();
+            ImportReplyKind::PairFound(PairFound { set_up })
         }
     };
     Ok(ImportReply { reply: Some(reply) }.encode_to_vec())

@@ -10,7 +10,7 @@ use super::{KeyPublic, Party, PartyBytes};
 #[derive(Clone, PartialEq, Message)]
 pub struct ImportCall {
     /// One of them.
-    #[prost(oneof = "ImportCallKind", tags = "1, 2, 3")]
+    #[prost(oneof = "ImportCallKind", tags = "1, 2, 3, 4")]
     pub call: Option<ImportCallKind>,
 }
 
@@ -26,13 +26,16 @@ pub enum ImportCallKind {
     /// `DropPair`.
     #[prost(message, tag = "3")]
     DropPair(DropPair),
+    /// `FindPair`.
+    #[prost(message, tag = "4")]
+    FindPair(FindPair),
 }
 
 /// `ImportReply`.
 #[derive(Clone, PartialEq, Message)]
 pub struct ImportReply {
     /// One of them.
-    #[prost(oneof = "ImportReplyKind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "ImportReplyKind", tags = "1, 2, 3, 4, 5")]
     pub reply: Option<ImportReplyKind>,
 }
 
@@ -51,6 +54,9 @@ pub enum ImportReplyKind {
     /// `ShareRefused`.
     #[prost(message, tag = "4")]
     ShareRefused(ShareRefused),
+    /// `PairFound`.
+    #[prost(message, tag = "5")]
+    PairFound(PairFound),
 }
 
 /// `SplitKey`.
@@ -119,8 +125,33 @@ pub struct DropPair {
     /// The other one of the pair.
     #[prost(uint32, tag = "3")]
     pub peer: u32,
+    /// The only one that is meant.
+    #[prost(bytes = "vec", tag = "4")]
+    pub set_up: Vec<u8>,
 }
 
 /// `PairDropped`.
 #[derive(Clone, PartialEq, Message)]
 pub struct PairDropped {}
+
+/// `FindPair`.
+#[derive(Clone, PartialEq, Message)]
+pub struct FindPair {
+    /// Our name for the key.
+    #[prost(string, tag = "1")]
+    pub key_id: String,
+    /// This party.
+    #[prost(uint32, tag = "2")]
+    pub party: u32,
+    /// The other one of the pair.
+    #[prost(uint32, tag = "3")]
+    pub peer: u32,
+}
+
+/// `PairFound`.
+#[derive(Clone, PartialEq, Message)]
+pub struct PairFound {
+    /// Empty if there is none.
+    #[prost(bytes = "vec", tag = "1")]
+    pub set_up: Vec<u8>,
+}

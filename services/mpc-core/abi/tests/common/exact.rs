@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use coterie_mpc::proto::import::{
-    DropPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, KeySplit, ShareTaken, SplitKey,
-    TakeShare,
+    DropPair, FindPair, ImportCall, ImportCallKind, ImportReply, ImportReplyKind, KeySplit, ShareTaken,
+    SplitKey, TakeShare,
 };
 use coterie_mpc::proto::{self, Done, ProtocolId, SessionConfig};
 use coterie_mpc::*;
@@ -77,6 +77,11 @@ impl Keys {
         let taken = parties.iter().zip(&split.shares).map(|(party, share)| taken(party, &share.value));
         let shares = taken.map(|taken| taken.sealed_share).collect();
         Keys { parties, shares }
+    }
+
+    /// The party opens its vault again.
+    pub fn restart(&mut self, id: u32) {
+        self.parties[id as usize - 1].vault = Vault::new(u8::try_from(id).unwrap());
     }
 
     pub fn party(&self, id: u32) -> &Party {
@@ -163,7 +168,25 @@ pub fn answer_of(opened: u8, nonce: &[u8]) -> impl Fn(u32, &mut SessionConfig) {
 }
 
 pub fn drop_pair(party: &Party, peer: u32) {
-    let drop = DropPair { key_id: KEY.to_owned(), party: party.id, peer };
+    drop_one(party, party.id, peer, &[]);
+}
+
+pub fn drop_one(party: &Party, id: u32, peer: u32, set_up: &[u8]) {
+    let drop = DropPair { key_id: KEY.to_owned(), party: id, peer, set_up: set_up.to_vec() };
     let dropped = call(Some(&party.vault), &[], ImportCallKind::DropPair(drop));
     assert!(matches!(dropped, Ok(ImportReplyKind::PairDropped(_))));
+}
+
+pub fn found_pair(party: &Party, peer: u32) -> Vec<u8> {
+    let find = FindPair { key_id: KEY.to_owned(), party: party.id, peer };
+    match call(Some(&party.vault), &[], ImportCallKind::FindPair(find)) {
+        Ok(ImportReplyKind::PairFound(found)) => found.set_up,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Makes a presignature useless, as a C program does.
+pub fn discard(party: &Party, id: u8) {
+    let code = unsafe { mpc_vault_drop_presignature(party.vault.0, common::view(&[id; 32])) };
+    assert_eq!(code, MPC_OK);
 }
