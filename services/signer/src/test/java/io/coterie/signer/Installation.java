@@ -97,7 +97,7 @@ public final class Installation implements AutoCloseable {
 
   public static final Duration PATIENCE = Duration.ofSeconds(60);
   public static final PresignatureLimits POOL =
-      new PresignatureLimits(64, 100, 16, Duration.ofHours(1));
+      new PresignatureLimits(64, 100, 16, 4, Duration.ofHours(1));
   public static final SessionLimits LIMITS =
       new SessionLimits(
           256, 256, Duration.ofSeconds(60), Duration.ofMillis(500), Duration.ofMillis(20), POOL);

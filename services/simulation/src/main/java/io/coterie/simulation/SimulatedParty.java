@@ -63,7 +63,7 @@ final class SimulatedParty {
           Duration.ofSeconds(60),
           CLOCK_SKEW,
           Duration.ofMillis(20),
-          new PresignatureLimits(64, 100, 16, Duration.ofHours(1)));
+          new PresignatureLimits(64, 100, 16, 4, Duration.ofHours(1)));
 
   private static final RequesterRule RULE =
       new RequesterRule(

@@ -48,6 +48,18 @@ public enum Protocol {
       Scheme.SCHEME_ED25519_EXACT,
       Operation.IMPORT,
       PairRounds.NEVER_LAST),
+  /** A pair prepares a signature, and sets up first if it has to. */
+  ED25519_EXACT_PREPARE(
+      ProtocolId.PROTOCOL_ID_ED25519_EXACT_PREPARE,
+      Scheme.SCHEME_ED25519_EXACT,
+      Operation.PRESIGN,
+      PairRounds.NEVER_LAST),
+  /** A signature by a pair, with one that it has prepared. */
+  ED25519_EXACT_NONCE(
+      ProtocolId.PROTOCOL_ID_ED25519_EXACT_NONCE,
+      Scheme.SCHEME_ED25519_EXACT,
+      Operation.SIGN_PRESIGNED,
+      PairRounds.NEVER_LAST),
   /** A signature by a pair, with everything that it needs. */
   ED25519_EXACT_ANSWER(
       ProtocolId.PROTOCOL_ID_ED25519_EXACT_ANSWER,
@@ -203,7 +215,11 @@ public enum Protocol {
     if (operation != Operation.PRESIGN) {
       return 0;
     }
-    return scheme == Scheme.SCHEME_ECDSA_SECP256K1 ? 4 : 16;
+    return switch (scheme) {
+      case SCHEME_ED25519_EXACT -> 1;
+      case SCHEME_ECDSA_SECP256K1 -> 4;
+      default -> 16;
+    };
   }
 
   /** As in metrics, logs and the audit trail: {@code bls_sign}. */

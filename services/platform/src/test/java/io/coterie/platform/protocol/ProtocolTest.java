@@ -2,6 +2,7 @@ package io.coterie.platform.protocol;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.Scheme;
@@ -75,10 +76,8 @@ class ProtocolTest {
   @EnumSource
   void protocol_of_a_pair_is_found_by_its_id(ExactProtocol protocol) {
     assertThat(ExactProtocol.of(protocol.id())).contains(protocol);
-    // Those that are ordered stand for everything that the pair does in the session.
-    assertThat(Protocol.of(protocol.id()).isPresent())
-        .isEqualTo(protocol == ExactProtocol.PAIR || protocol == ExactProtocol.ANSWER);
-    assertThat(Protocol.of(protocol.id()).filter(ordered -> !ordered.isOfPairs())).isEmpty();
+    // Each stands in an order for everything that the pair does in the session.
+    assertThat(Protocol.of(protocol.id())).map(Protocol::isOfPairs).contains(true);
     assertThat(GroupProtocol.of(protocol.id())).isEmpty();
   }
 
@@ -89,6 +88,15 @@ class ProtocolTest {
     Matcher rounds = Pattern.compile(" in (\\w+) rounds?\\.").matcher(comment);
     assertThat(rounds.find()).isTrue();
     return NUMBERS.indexOf(rounds.group(1));
+  }
+
+  @Test
+  void a_message_of_79_bytes_takes_one_block_and_the_longest_eleven() {
+    assertThat(ExactProtocol.blocks(0)).isEqualTo(1);
+    assertThat(ExactProtocol.blocks(79)).isEqualTo(1);
+    assertThat(ExactProtocol.blocks(80)).isEqualTo(2);
+    assertThat(ExactProtocol.blocks(IntentVerifier.MAX_EXACT_MESSAGE))
+        .isEqualTo(ExactProtocol.MAX_BLOCKS);
   }
 
   @Test

@@ -200,10 +200,18 @@ public record SignerProperties(
       @DefaultValue("256") int maxPerKey,
       @DefaultValue("1024") int maxTotal,
       @DefaultValue("8") int maxRunning,
+      @DefaultValue("12") int maxBlocks,
       @DefaultValue("30m") Duration maxAge) {
 
+    /** Most blocks, so that the vault has as much room for signatures that find none prepared. */
+    private static final int MOST_BLOCKS = 24;
+
+    public Presignatures {
+      require(maxBlocks <= MOST_BLOCKS, "presignatures.max-blocks is above 24");
+    }
+
     PresignatureLimits limits() {
-      return new PresignatureLimits(maxPerKey, maxTotal, maxRunning, maxAge);
+      return new PresignatureLimits(maxPerKey, maxTotal, maxRunning, maxBlocks, maxAge);
     }
   }
 

@@ -4,6 +4,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.mpc.Vault;
 import io.coterie.platform.protocol.ExactProtocol;
 import io.coterie.proto.core.v1.DropPair;
+import io.coterie.proto.core.v1.FindPair;
 import io.coterie.proto.core.v1.ImportCall;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
@@ -13,14 +14,13 @@ import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Optional;
-import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The set-ups that this party's vault has with each of its peers for imported keys, and the steps
- * that need them. They live as long as the process, as those of the vault do. Thread-safe.
+ * that need them. The vault knows them; they live as long as it does. Thread-safe.
  */
 final class ExactPairs {
   private static final byte[] STEP_TAG = "coterie/exact-step/1".getBytes(StandardCharsets.US_ASCII);
@@ -29,10 +29,19 @@ final class ExactPairs {
   private final byte[] sealedIdentity;
   private final Starter starter;
 
-  /** The session that set a pair up. */
-  private final Map<Name, ByteString> setUps = new ConcurrentHashMap<>();
+  /** The run that sets a pair up now. Guarded by itself. */
+  private final Map<Name, SetsUp> settingUp = new HashMap<>();
 
   private record Name(String key, int self, int peer) {}
+
+  /** A run that sets a pair up if it has to. */
+  interface SetsUp {
+    /** Whether nobody waits for it. */
+    boolean isBackground();
+
+    /** Another run sets the pair up: this one need not. Called by any thread. */
+    void giveWay();
+  }
 
   /** Starts one session of the core. */
   @FunctionalInterface
@@ -95,52 +104,73 @@ final class ExactPairs {
     return starter.start(step, sealedShare);
   }
 
-  /** The session that set this party up with a peer; empty if none did, or it has ended. */
-  Optional<ByteString> setUp(SessionConfig session, int peer) {
-    return Optional.ofNullable(setUps.get(name(session, peer)));
-  }
-
-  /** A session has set this party up with a peer, in place of any earlier one. */
-  void settled(SessionConfig session, int peer) {
-    setUps.put(name(session, peer), stepId(session, peer, ExactProtocol.PAIR));
+  /** The set-up of this party with a peer, by its name at both; empty if there is none. */
+  ByteString setUp(SessionConfig session, int peer) {
+    FindPair call =
+        FindPair.newBuilder()
+            .setKeyId(session.getKeyId())
+            .setParty(session.getSelf())
+            .setPeer(peer)
+            .build();
+    return vault
+        .call(ImportCall.newBuilder().setFindPair(call).build(), sealedIdentity)
+        .getPairFound()
+        .getSetUp();
   }
 
   /**
-   * Sets up anew next time. Sessions that are under way go on: one that did not come to its end may
-   * have found another set-up in the vault than this knows of.
+   * A run is about to set this party up with a peer. The later of two set-ups ends the other, so
+   * one in the background gives way to that of a signature.
+   *
+   * @return false if the run itself has to give way
    */
-  void doubt(SessionConfig session, int peer) {
-    setUps.remove(name(session, peer));
-  }
-
-  /** Ends the set-up with a peer, and everything that was made with it. */
-  void drop(SessionConfig session, int peer) {
-    drop(name(session, peer));
-  }
-
-  /** The same, if this session set the pair up, and no later one has. */
-  void dropOwn(SessionConfig session, int peer) {
-    if (setUps.remove(name(session, peer), stepId(session, peer, ExactProtocol.PAIR))) {
-      drop(name(session, peer));
+  boolean beginSetUp(SessionConfig session, int peer, SetsUp run) {
+    synchronized (settingUp) {
+      SetsUp other = settingUp.get(name(session, peer));
+      if (other != null && run.isBackground()) {
+        return false;
+      }
+      if (other != null && other.isBackground()) {
+        other.giveWay();
+      }
+      settingUp.put(name(session, peer), run);
+      return true;
     }
   }
 
-  /** The same with every peer of a key. */
-  void drop(String key) {
-    setUps.keySet().stream().filter(name -> name.key.equals(key)).forEach(this::drop);
+  /** A run does not set this party up with a peer any more. */
+  void endSetUp(SessionConfig session, int peer, SetsUp run) {
+    synchronized (settingUp) {
+      settingUp.remove(name(session, peer), run);
+    }
   }
 
   private static Name name(SessionConfig session, int peer) {
     return new Name(session.getKeyId(), session.getSelf(), peer);
   }
 
-  private void drop(Name name) {
-    setUps.remove(name);
-    vault.call(
-        ImportCall.newBuilder()
-            .setDropPair(
-                DropPair.newBuilder().setKeyId(name.key).setParty(name.self).setPeer(name.peer))
-            .build(),
-        sealedIdentity);
+  /**
+   * Ends the set-up with a peer, and everything that was made with it.
+   *
+   * @param setUp as {@link #setUp} has named it: any other stays
+   */
+  void drop(SessionConfig session, int peer, ByteString setUp) {
+    if (!setUp.isEmpty()) {
+      drop(
+          DropPair.newBuilder()
+              .setKeyId(session.getKeyId())
+              .setParty(session.getSelf())
+              .setPeer(peer)
+              .setSetUp(setUp));
+    }
+  }
+
+  /** Ends the set-ups of a key with every peer. */
+  void drop(String key) {
+    drop(DropPair.newBuilder().setKeyId(key));
+  }
+
+  private void drop(DropPair.Builder call) {
+    vault.call(ImportCall.newBuilder().setDropPair(call).build(), sealedIdentity);
   }
 }

@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.ProtocolCore;
+import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
@@ -24,6 +25,10 @@ final class ImportRun implements ProtocolCore.Run {
   private final ByteString sealedShare;
   private final ExactPairs pairs;
   private final SortedMap<Integer, ProtocolCore.Run> running = new TreeMap<>();
+
+  /** The set-ups that this session has made, by peer. */
+  private final Map<Integer, ByteString> made = new TreeMap<>();
+
   private final Step firstStep;
   private boolean over;
 
@@ -56,6 +61,11 @@ final class ImportRun implements ProtocolCore.Run {
   }
 
   @Override
+  public boolean computesLong() {
+    return true;
+  }
+
+  @Override
   public Step firstStep() {
     return firstStep;
   }
@@ -73,7 +83,6 @@ final class ImportRun implements ProtocolCore.Run {
     say(next, step, sender);
     if (step.hasAbort()) {
       over = true;
-      pairs.drop(session, sender);
       close();
       return next.setAbort(step.getAbort().toBuilder().setRound(ROUND)).build();
     }
@@ -83,7 +92,7 @@ final class ImportRun implements ProtocolCore.Run {
     if (step.hasDone()) {
       running.remove(sender);
       run.close();
-      pairs.settled(session, sender);
+      made.put(sender, pairs.setUp(session, sender));
       if (running.isEmpty()) {
         over = true;
         done = true;
@@ -115,7 +124,7 @@ final class ImportRun implements ProtocolCore.Run {
     running.clear();
     if (!done) {
       // There is no such key, so nothing made with its shares stays in memory.
-      ExactPairs.peers(session).forEach(peer -> pairs.dropOwn(session, peer));
+      made.forEach((peer, setUp) -> pairs.drop(session, peer, setUp));
     }
   }
 }

@@ -37,7 +37,10 @@ public final class VaultCore implements ProtocolCore, GroupCore {
   public Run start(SessionConfig config, ByteString sealedShare) throws RefusedException {
     return switch (config.getProtocol()) {
       case PROTOCOL_ID_ED25519_EXACT_PAIR -> ImportRun.start(config, sealedShare, pairs);
-      case PROTOCOL_ID_ED25519_EXACT_ANSWER -> ExactSigningRun.start(config, sealedShare, pairs);
+      case PROTOCOL_ID_ED25519_EXACT_PREPARE,
+          PROTOCOL_ID_ED25519_EXACT_NONCE,
+          PROTOCOL_ID_ED25519_EXACT_ANSWER ->
+          PairRun.start(config, sealedShare, pairs);
       default -> startOne(config, sealedShare);
     };
   }

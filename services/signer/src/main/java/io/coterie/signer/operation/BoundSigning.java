@@ -92,25 +92,15 @@ final class BoundSigning implements Operation {
       case RequestBindings.Verdict.Bound bound -> throw RefusedException.boundTo(bound.order());
     }
     Beginning.Claim claim = signing.approved(judged);
-    ByteString opened = claim.sealedShare();
     if (plan.work() instanceof SessionPlan.Work.SignPresigned(ByteString id)) {
-      presignature =
-          presignatures
-              .take(id, plan, claim.share(), coordinator)
-              .orElseThrow(
-                  () ->
-                      new RefusedException(
-                          RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
-                          "this party has no such presignature for this key and signing set"));
-      // The use of a presignature was fixed when it was made: no share is opened for it.
-      opened = ByteString.EMPTY;
+      presignature = presignatures.take(id, plan, 0, claim.share(), coordinator);
+      claim = claim.with(presignature);
     }
     if (bindings.isDeclined(plan.id(), plan.partyIds())) {
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_NOT_READY, "another party takes no part");
     }
-    return new Beginning.Claim(
-        claim.share(), opened, claim.payload(), claim.approvals(), presignature);
+    return claim;
   }
 
   @Override

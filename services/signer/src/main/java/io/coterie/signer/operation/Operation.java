@@ -117,6 +117,13 @@ public sealed interface Operation
       }
 
       /**
+       * The same with a presignature: its use was fixed when it was made, so no share is opened.
+       */
+      Claim with(Presignature used) {
+        return new Claim(share, ByteString.EMPTY, payload, approvals, used);
+      }
+
+      /**
        * The configuration that the core is started with.
        *
        * @param self id of this party

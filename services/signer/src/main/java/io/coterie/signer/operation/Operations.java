@@ -52,7 +52,7 @@ public record Operations(
                 policy.approvals(requester).orElse(null),
                 approvals);
         if (plan.protocol().isOfPairs()) {
-          yield new ExactSigning(signing, shares, self);
+          yield new ExactSigning(signing, shares, presignatures, coordinator.name(), self);
         }
         yield order == null
             ? signing
@@ -65,7 +65,8 @@ public record Operations(
                 policy.isStrict(requester));
       }
       case Work.Presign work ->
-          new Presigning(plan, work, coordinator.name(), shares, presignatures, discard, nanos);
+          new Presigning(
+              plan, work, coordinator.name(), shares, presignatures, discard, self, nanos);
       case Work.Import work ->
           new KeyImport(plan, work, coordinator.name(), shares, importer, self);
       case Work.Keygen _ -> new KeyGeneration(plan, coordinator.name(), shares, self);

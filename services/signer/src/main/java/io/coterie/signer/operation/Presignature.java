@@ -16,6 +16,7 @@ import java.util.List;
  * @param epoch of that share
  * @param parties ids, ascending; all of them have to sign
  * @param target which key it signs with
+ * @param messageBlocks of the only messages that it is for; 0 if it is for any
  * @param coordinator roster name of the one that ordered it, and may order its use
  * @param coordinatorIncarnation the process of it that did so
  * @param sealed opens only in the vault that made it, once
@@ -29,6 +30,7 @@ public record Presignature(
     int epoch,
     List<Integer> parties,
     KeyTarget target,
+    int messageBlocks,
     String coordinator,
     ByteString coordinatorIncarnation,
     ByteString sealed,
@@ -37,15 +39,17 @@ public record Presignature(
   /**
    * Whether it is what the plan of a signing needs.
    *
+   * @param blocks of the message; 0 if the protocol does not ask
    * @param held the session that made the share of the key which this party holds: by name and
    *     epoch alone, that of a key which its operator had it forget would be the same
    */
-  boolean fits(SessionPlan plan, SessionId held, String orderedBy) {
+  boolean fits(SessionPlan plan, int blocks, SessionId held, String orderedBy) {
     return key.equals(plan.key())
         && share.equals(held)
         && epoch == plan.epoch()
         && parties.equals(plan.partyIds())
         && target.equals(plan.target())
+        && messageBlocks == blocks
         && coordinator.equals(orderedBy);
   }
 

@@ -2,7 +2,9 @@ package io.coterie.signer.operation;
 
 import com.google.protobuf.ByteString;
 import io.coterie.platform.protocol.SessionId;
+import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.PresignatureLimits;
+import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.order.SessionPlan;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -12,7 +14,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Optional;
 import java.util.Set;
 import java.util.function.Consumer;
 import java.util.function.Predicate;
@@ -37,6 +38,9 @@ public final class PresignaturePool {
   private final Map<String, Load> loads = new HashMap<>();
   private int running;
   private int making;
+
+  /** Blocks of messages of those that are ready or being made. */
+  private int blocks;
 
   /** Why room was not given. */
   enum Shortage {
@@ -86,28 +90,35 @@ public final class PresignaturePool {
     this.telemetry = telemetry;
   }
 
-  /** Takes room for what a session is about to make; {@link #release} gives it back. */
-  synchronized Shortage reserve(String key, int count) {
+  /**
+   * Takes room for what a session is about to make; {@link #release} gives it back.
+   *
+   * @param messageBlocks that each of them is for
+   */
+  synchronized Shortage reserve(String key, int count, int messageBlocks) {
     if (running >= limits.maxRunning()) {
       return Shortage.BUSY;
     }
     Load load = loads.getOrDefault(key, new Load());
     if (load.ready + load.making + count > limits.maxPerKey()
-        || ready.size() + making + count > limits.maxTotal()) {
+        || ready.size() + making + count > limits.maxTotal()
+        || messageBlocks > 0 && blocks + count * messageBlocks > limits.maxBlocks()) {
       return Shortage.FULL;
     }
     loads.put(key, load);
     load.making += count;
     making += count;
+    blocks += count * messageBlocks;
     running++;
     return Shortage.NONE;
   }
 
   /** The session that {@link #reserve} was for has ended. */
-  synchronized void release(String key, int count) {
+  synchronized void release(String key, int count, int messageBlocks) {
     Load load = load(key);
     load.making -= count;
     making -= count;
+    blocks -= count * messageBlocks;
     running--;
     forgetIfEmpty(key, load);
   }
@@ -124,6 +135,7 @@ public final class PresignaturePool {
       if (ids.size() == made.size() && Collections.disjoint(ids, ready.keySet())) {
         for (Presignature each : made) {
           ready.put(each.id(), each);
+          blocks += each.messageBlocks();
           Load load = load(each.key());
           load.ready++;
           telemetry.presignatureMade();
@@ -141,17 +153,22 @@ public final class PresignaturePool {
   /**
    * Takes one out, for ever, if it is what a signing needs. One that is for something else stays.
    *
+   * @param messageBlocks of its message; 0 if its protocol does not ask
    * @param share the session that made the share of the key which this party holds
+   * @throws RefusedException if there is none
    */
-  synchronized Optional<Presignature> take(
-      ByteString id, SessionPlan plan, SessionId share, String coordinator) {
+  synchronized Presignature take(
+      ByteString id, SessionPlan plan, int messageBlocks, SessionId share, String coordinator)
+      throws RefusedException {
     Presignature found = ready.get(id);
-    if (found == null || !found.fits(plan, share, coordinator)) {
-      return Optional.empty();
+    if (found == null || !found.fits(plan, messageBlocks, share, coordinator)) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
+          "this party has no such presignature for this key and signing set");
     }
     ready.remove(found.id());
     countTaken(found);
-    return Optional.of(found);
+    return found;
   }
 
   /** One that was taken was used. */
@@ -225,6 +242,7 @@ public final class PresignaturePool {
   private void countTaken(Presignature out) {
     Load load = load(out.key());
     load.ready--;
+    blocks -= out.messageBlocks();
     telemetry.presignaturesReady(out.key(), load.ready);
     forgetIfEmpty(out.key(), load);
   }

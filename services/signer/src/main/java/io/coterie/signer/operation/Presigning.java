@@ -25,6 +25,7 @@ final class Presigning implements Operation {
   private final KeyShareStore shares;
   private final PresignaturePool presignatures;
   private final Consumer<ByteString> discard;
+  private final int self;
   private final LongSupplier nanos;
 
   /** The session that made the share which this one uses; this one itself until it began. */
@@ -37,6 +38,7 @@ final class Presigning implements Operation {
    * @param work of the plan
    * @param coordinator roster name of the one that gave the order
    * @param discard tells the core that a presignature is not kept
+   * @param self id of this party
    * @param nanos a clock that only goes forward
    */
   Presigning(
@@ -46,6 +48,7 @@ final class Presigning implements Operation {
       KeyShareStore shares,
       PresignaturePool presignatures,
       Consumer<ByteString> discard,
+      int self,
       LongSupplier nanos) {
     this.plan = plan;
     this.share = plan.id();
@@ -54,6 +57,7 @@ final class Presigning implements Operation {
     this.shares = shares;
     this.presignatures = presignatures;
     this.discard = discard;
+    this.self = self;
     this.nanos = nanos;
   }
 
@@ -67,7 +71,7 @@ final class Presigning implements Operation {
     }
     Signing.verifyingKey(held, plan);
     presignatures.working(coordinator, work.incarnation());
-    switch (presignatures.reserve(plan.key(), work.count())) {
+    switch (presignatures.reserve(plan.key(), work.count(), work.messageBlocks())) {
       case BUSY ->
           throw new RefusedException(
               RefusalReason.REFUSAL_REASON_OVERLOADED, "too many presignatures are being made");
@@ -110,13 +114,15 @@ final class Presigning implements Operation {
   public void ended() {
     if (reserved) {
       reserved = false;
-      presignatures.release(plan.key(), work.count());
+      presignatures.release(plan.key(), work.count(), work.messageBlocks());
     }
   }
 
   @Override
   public Set<Integer> exclusions(Abort abort) {
-    return Operation.ofUse(abort);
+    return plan.protocol().isOfPairs()
+        ? ExactSigning.exclusions(abort, plan, self)
+        : Operation.ofUse(abort);
   }
 
   private List<Presignature> made(Done done, long nowNanos) {
@@ -134,6 +140,7 @@ final class Presigning implements Operation {
               plan.epoch(),
               plan.partyIds(),
               plan.target(),
+              work.messageBlocks(),
               coordinator,
               work.incarnation(),
               each.getSealed(),

@@ -8,6 +8,7 @@ import io.coterie.platform.intent.IntentProblem;
 import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
+import io.coterie.platform.protocol.ExactProtocol;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.SessionId;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -91,6 +92,12 @@ public final class OrderCheck {
             ? presignatures >= 1 && presignatures <= protocol.maxBatch()
             : presignatures == 0,
         "the number of presignatures is not one that the protocol makes in a session");
+    int blocks = order.getMessageBlocks();
+    require(
+        presigning && protocol.isOfPairs()
+            ? blocks >= 1 && blocks <= ExactProtocol.MAX_BLOCKS
+            : blocks == 0,
+        "the number of blocks is not that of a message to be signed, or not for this protocol");
     require(
         presigning || order.getDerivationPathCount() == 0,
         "the order has a derivation path, which belongs into the intent");
@@ -127,7 +134,7 @@ public final class OrderCheck {
         operation == Protocol.Operation.IMPORT || !order.hasImported(),
         "shares of an imported key are for its import");
     require(
-        !operation.signs() || !protocol.isOfPairs() || set.size() == PAIR,
+        !(presigning || operation.signs()) || !protocol.isOfPairs() || set.size() == PAIR,
         "with a key of this scheme two parties sign");
     require(
         order.getThreshold() >= 1 && order.getThreshold() <= set.size(),
@@ -239,7 +246,9 @@ public final class OrderCheck {
       case SIGN_PRESIGNED -> new SessionPlan.Work.SignPresigned(order.getPresignatureId());
       case PRESIGN ->
           new SessionPlan.Work.Presign(
-              order.getPresignatureCount(), order.getCoordinatorIncarnation());
+              order.getPresignatureCount(),
+              order.getCoordinatorIncarnation(),
+              order.getMessageBlocks());
       case REFRESH -> new SessionPlan.Work.Refresh();
       case RESHARE -> {
         if (!(intent instanceof VerifiedIntent.KeyReshare reshare)) {

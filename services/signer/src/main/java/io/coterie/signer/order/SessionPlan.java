@@ -65,8 +65,9 @@ public record SessionPlan(
      *
      * @param count 1 to {@link Protocol#maxBatch}
      * @param incarnation of the coordinator that ordered it
+     * @param messageBlocks of the messages that they are for; 0 if they are for any
      */
-    record Presign(int count, ByteString incarnation) implements Work {}
+    record Presign(int count, ByteString incarnation, int messageBlocks) implements Work {}
 
     /** Replace the shares of the key at its parties. */
     record Refresh() implements Work {}
@@ -188,7 +189,8 @@ public record SessionPlan(
               .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
     }
     switch (work) {
-      case Work.Presign presign -> config.setPresignatureCount(presign.count());
+      case Work.Presign presign ->
+          config.setPresignatureCount(presign.count()).setMessageBlocks(presign.messageBlocks());
       case Work.Reshare reshare ->
           config
               .addAllDealers(reshare.dealers())

@@ -50,6 +50,11 @@ public interface ProtocolCore {
   interface Run extends AutoCloseable {
     Step firstStep();
 
+    /** Whether what it does with the next message may take long: it garbles or opens circuits. */
+    default boolean computesLong() {
+      return false;
+    }
+
     /**
      * @param sender the party that the channel proved
      * @param envelope hostile until the core has checked it

@@ -16,8 +16,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Platform threads, as many as configured, because the core's work pins a thread. No lock is held
- * while a task runs.
+ * Platform threads, as many as configured, because the core's work pins a thread; and half as many
+ * for work that takes long. No lock is held while a task runs.
  */
 public final class ThreadWorkPool implements WorkPool {
   private static final Logger log = LoggerFactory.getLogger(ThreadWorkPool.class);
@@ -26,6 +26,7 @@ public final class ThreadWorkPool implements WorkPool {
   private static final long KEEP_ALIVE_SECONDS = 30;
 
   private final ThreadPoolExecutor threads;
+  private final ThreadPoolExecutor longThreads;
   private final ScheduledExecutorService timer;
   private final AtomicLong sequence = new AtomicLong();
   private final Duration leisureDelay;
@@ -47,15 +48,21 @@ public final class ThreadWorkPool implements WorkPool {
       String name, int size, Duration leisureDelay, ScheduledExecutorService timer) {
     this.leisureDelay = leisureDelay;
     this.timer = timer;
-    this.threads =
+    this.threads = threads(name + "-session-", size);
+    this.longThreads = threads(name + "-long-", Math.max(1, size / 2));
+  }
+
+  private static ThreadPoolExecutor threads(String name, int size) {
+    ThreadPoolExecutor threads =
         new ThreadPoolExecutor(
             size,
             size,
             KEEP_ALIVE_SECONDS,
             TimeUnit.SECONDS,
             new PriorityBlockingQueue<>(),
-            Thread.ofPlatform().daemon().name(name + "-session-", 0).factory());
+            Thread.ofPlatform().daemon().name(name, 0).factory());
     threads.allowCoreThreadTimeOut(true);
+    return threads;
   }
 
   private static ScheduledExecutorService timer(String name) {
@@ -94,8 +101,10 @@ public final class ThreadWorkPool implements WorkPool {
   public void close() {
     timer.shutdownNow();
     threads.shutdown();
+    longThreads.shutdown();
     try {
-      if (!threads.awaitTermination(10, TimeUnit.SECONDS)) {
+      if (!threads.awaitTermination(10, TimeUnit.SECONDS)
+          || !longThreads.awaitTermination(10, TimeUnit.SECONDS)) {
         log.warn("this party's threads for sessions did not end in time");
       }
     } catch (InterruptedException e) {
@@ -143,12 +152,20 @@ public final class ThreadWorkPool implements WorkPool {
 
     private void schedule() {
       Priority as = priority;
-      Turn turn = new Turn(as != Priority.URGENT, sequence.getAndIncrement(), () -> drain(as));
+      boolean yields = as != Priority.URGENT && as != Priority.LONG;
+      Turn turn = new Turn(yields, sequence.getAndIncrement(), () -> drain(as));
       try {
-        if (as == Priority.LEISURE && !leisureDelay.isZero()) {
-          timer.schedule(() -> threads.execute(turn), leisureDelay.toNanos(), TimeUnit.NANOSECONDS);
-        } else {
-          threads.execute(turn);
+        switch (as) {
+          case LEISURE -> {
+            if (leisureDelay.isZero()) {
+              threads.execute(turn);
+            } else {
+              timer.schedule(
+                  () -> threads.execute(turn), leisureDelay.toNanos(), TimeUnit.NANOSECONDS);
+            }
+          }
+          case URGENT, BACKGROUND -> threads.execute(turn);
+          case LONG, LONG_BACKGROUND -> longThreads.execute(turn);
         }
       } catch (RejectedExecutionException e) {
         // The pool is closed: the remaining work is dropped with the process.

@@ -16,7 +16,11 @@ public interface WorkPool extends AutoCloseable {
     /** Whenever nothing urgent waits. */
     BACKGROUND,
     /** The same, and it lies for a while first, so that several pieces are done together. */
-    LEISURE
+    LEISURE,
+    /** Somebody waits for it, and it takes long: it has threads of its own, and delays no other. */
+    LONG,
+    /** The same, whenever nothing waits there that somebody waits for. */
+    LONG_BACKGROUND
   }
 
   /** Tasks that run one after another. */

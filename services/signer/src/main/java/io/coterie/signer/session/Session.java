@@ -171,6 +171,19 @@ final class Session {
     observer.moved(before, event, state);
   }
 
+  /** Work on circuits leaves the threads of all other sessions, and comes back after it. */
+  void rank() {
+    if (!ofPairs || run == null || state.isFinal()) {
+      return;
+    }
+    boolean background = operation().background();
+    if (run.computesLong()) {
+      lane.priority(background ? WorkPool.Priority.LONG_BACKGROUND : WorkPool.Priority.LONG);
+    } else {
+      lane.priority(background ? WorkPool.Priority.BACKGROUND : WorkPool.Priority.URGENT);
+    }
+  }
+
   /**
    * Does something in the lane after a time, in place of what was to be done before: that counts no
    * more, also if it is due already and waits in the lane.

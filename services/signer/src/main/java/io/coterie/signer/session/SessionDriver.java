@@ -214,6 +214,7 @@ final class SessionDriver {
         case StepEffect.Fail(Abort abort) -> aborted(session, abort);
       }
     }
+    session.rank();
   }
 
   /** Whether a message of the core has left. */

@@ -45,7 +45,7 @@ final class TestSettings {
             false,
             false),
         new SignerProperties.Sessions(8, 8, Duration.ofMinutes(1), Duration.ZERO, Duration.ZERO, 1),
-        new SignerProperties.Presignatures(8, 8, 1, Duration.ofMinutes(1)),
+        new SignerProperties.Presignatures(8, 8, 1, 4, Duration.ofMinutes(1)),
         Duration.ofSeconds(1),
         new SignerProperties.Records(Duration.ofDays(30), DataSize.ofBytes(minFree)),
         new SignerProperties.Fence(null),

@@ -46,7 +46,7 @@ class LeasesTest {
               Duration.ofSeconds(60),
               Duration.ZERO,
               Duration.ZERO,
-              new PresignatureLimits(1, 1, 1, Duration.ofSeconds(60))));
+              new PresignatureLimits(1, 1, 1, 4, Duration.ofSeconds(60))));
 
   private Session session() {
     byte[] id = new byte[32];
@@ -111,7 +111,7 @@ class LeasesTest {
                 Duration.ofSeconds(60),
                 Duration.ZERO,
                 Duration.ZERO,
-                new PresignatureLimits(1, 1, 1, Duration.ofSeconds(60))));
+                new PresignatureLimits(1, 1, 1, 4, Duration.ofSeconds(60))));
     int got = 0;
     while (many.admit(session(), "wallet")) {
       got++;

@@ -149,7 +149,7 @@ abstract class PresigningTest extends SessionFixture {
             Duration.ofSeconds(60),
             Duration.ZERO,
             Duration.ZERO,
-            new PresignatureLimits(5, 8, 4, Duration.ofMinutes(1)));
+            new PresignatureLimits(5, 8, 4, 4, Duration.ofMinutes(1)));
     start();
     ecdsaKey();
     SessionId session = give(presigning().setPresignatureCount(4));
@@ -240,7 +240,7 @@ abstract class PresigningTest extends SessionFixture {
             Duration.ofSeconds(60),
             Duration.ZERO,
             Duration.ZERO,
-            new PresignatureLimits(2, 2, 2, Duration.ofNanos(1)));
+            new PresignatureLimits(2, 2, 2, 4, Duration.ofNanos(1)));
     start();
     ecdsaKey();
     presign();

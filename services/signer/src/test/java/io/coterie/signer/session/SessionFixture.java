@@ -85,7 +85,7 @@ abstract class SessionFixture {
   final FakeCore core = new FakeCore();
   final Watch watch = new Watch();
   final List<AuditEvent> audit = new CopyOnWriteArrayList<>();
-  static final PresignatureLimits POOL = new PresignatureLimits(2, 3, 2, Duration.ofMinutes(1));
+  static final PresignatureLimits POOL = new PresignatureLimits(2, 3, 2, 4, Duration.ofMinutes(1));
   SessionLimits limits =
       new SessionLimits(8, 8, Duration.ofSeconds(60), Duration.ZERO, Duration.ZERO, POOL);
   @Nullable WorkPool pool;

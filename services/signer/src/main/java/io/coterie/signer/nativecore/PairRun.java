@@ -12,6 +12,7 @@ import io.coterie.proto.core.v1.RejectReason;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Waiting;
+import io.coterie.proto.party.v1.RefusalReason;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.ProtocolCore;
 import java.util.Arrays;
@@ -20,19 +21,18 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A signature of a pair at one party, one step of the core after another. First each tells the
- * other which set-up it has, since one of them may have started again: without a common one they
- * set up anew. Between nonce and answer the caller stores the nonce point.
+ * The work of a pair in one session at one party, one step of the core after another: it prepares a
+ * signature, or signs with one that it has prepared, or does both. Before it prepares, each tells
+ * the other which set-up it has, since one of them may have started again: without a common one
+ * they set up anew. Between nonce and answer the caller stores the nonce point.
+ *
+ * <p>With a prepared signature the party that speaks second says first that it is there: the
+ * other's first message is too large to be kept for a run that has not started.
  *
  * <p>An envelope is a byte that says the step, and what the core has said in it.
  */
-final class ExactSigningRun implements ProtocolCore.Run {
-  private static final Logger log = LoggerFactory.getLogger(ExactSigningRun.class);
-
-  /** Bytes that a block of SHA-512 has, and those of prefix and padding. */
-  private static final int BLOCK_BYTES = 128;
-
-  private static final int PREFIX_AND_PADDING_BYTES = 32 + 1 + 16;
+final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
+  private static final Logger log = LoggerFactory.getLogger(PairRun.class);
 
   /** The steps, in order. Each is a round of the session. */
   private enum Stage {
@@ -55,33 +55,94 @@ final class ExactSigningRun implements ProtocolCore.Run {
   private final ExactPairs pairs;
   private final int peer;
 
-  /** The set-up that this party has told of; empty for none. */
-  private final ByteString offered;
+  /** The work that the order names. */
+  private final ExactProtocol work;
 
-  private Stage stage = Stage.OFFER;
+  /** The set-up of this party with its peer that the session uses; empty for none. */
+  private ByteString setUp;
+
+  private final Step firstStep;
+
+  private Stage stage;
   private ProtocolCore.@Nullable Run run;
+
+  /** The core's first step with a prepared signature, until the peer is there. */
+  private @Nullable Step held;
+
   private ByteString noncePoint = ByteString.EMPTY;
 
   /** A message of the next step, if the peer was faster. */
   private byte @Nullable [] early;
 
-  private ExactSigningRun(
-      SessionConfig session, ByteString sealedShare, ExactPairs pairs, int peer) {
+  /** Set if a signature sets the pair up meanwhile, so that this run need not. */
+  private volatile boolean givesWay;
+
+  private PairRun(SessionConfig session, ByteString sealedShare, ExactPairs pairs, int peer)
+      throws RefusedException {
     this.session = session;
     this.sealedShare = sealedShare;
     this.pairs = pairs;
     this.peer = peer;
-    this.offered = pairs.setUp(session, peer).orElse(ByteString.EMPTY);
+    this.work = ExactProtocol.of(session.getProtocol()).orElseThrow();
+    this.setUp = pairs.setUp(session, peer);
+    this.stage = Stage.OFFER;
+    Step.Builder first = Step.newBuilder();
+    if (work != ExactProtocol.NONCE) {
+      this.firstStep = waiting(first.addOutgoing(outgoing(setUp)));
+    } else if (session.getSelf() < peer) {
+      this.held = usePrepared();
+      this.firstStep = waiting(first);
+    } else {
+      first.addOutgoing(outgoing(setUp));
+      Step used = usePrepared();
+      this.stage = Stage.NONCE;
+      this.firstStep = follow(first, used);
+    }
   }
 
-  /** Starts with the other party of the session. */
-  static ProtocolCore.Run start(SessionConfig session, ByteString sealedShare, ExactPairs pairs) {
-    return new ExactSigningRun(session, sealedShare, pairs, ExactPairs.peers(session).getFirst());
+  /**
+   * Starts with the other party of the session.
+   *
+   * @throws RefusedException if the core does not have the prepared signature
+   */
+  static ProtocolCore.Run start(SessionConfig session, ByteString sealedShare, ExactPairs pairs)
+      throws RefusedException {
+    return new PairRun(session, sealedShare, pairs, ExactPairs.peers(session).getFirst());
+  }
+
+  /** Takes the prepared signature out of the vault, whatever comes of the session. */
+  private Step usePrepared() throws RefusedException {
+    try {
+      ProtocolCore.Run started = pairs.start(nonce(session.getPresignatureId()), ByteString.EMPTY);
+      run = started;
+      return started.firstStep();
+    } catch (RefusedException e) {
+      throw new RefusedException(
+          RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
+          "this party's set-up with its peer is not the one that it was prepared under");
+    }
+  }
+
+  @Override
+  public boolean isBackground() {
+    return work == ExactProtocol.PREPARE;
+  }
+
+  @Override
+  public void giveWay() {
+    givesWay = true;
+  }
+
+  @Override
+  public boolean computesLong() {
+    // With the answer to its offer it begins one of them, and compiles the circuit.
+    boolean begins = stage == Stage.OFFER && work != ExactProtocol.NONCE;
+    return begins || stage == Stage.PAIR || stage == Stage.PREPARE;
   }
 
   @Override
   public Step firstStep() {
-    return waiting(Step.newBuilder().addOutgoing(outgoing(offered)));
+    return firstStep;
   }
 
   @Override
@@ -113,8 +174,8 @@ final class ExactSigningRun implements ProtocolCore.Run {
     }
     // The core ends the set-up.
     useNonceUp(recorded);
-    pairs.drop(session, peer);
-    return over(
+    pairs.drop(session, peer, setUp);
+    return end(
         Step.newBuilder(),
         Abort.newBuilder()
             .setCause(AbortCause.ABORT_CAUSE_OTHER_NONCE)
@@ -125,12 +186,21 @@ final class ExactSigningRun implements ProtocolCore.Run {
   /** A body of the peer for the present step. */
   private Step hear(Step.Builder out, byte[] body) {
     if (stage == Stage.OFFER) {
-      boolean common = !offered.isEmpty() && offered.equals(ByteString.copyFrom(body));
+      boolean common = !setUp.isEmpty() && setUp.equals(ByteString.copyFrom(body));
+      Step first = held;
+      if (first != null) {
+        held = null;
+        stage = Stage.NONCE;
+        return common ? follow(out, first) : mismatch(out);
+      }
       return enter(out, common ? Stage.PREPARE : Stage.PAIR);
     }
     ProtocolCore.Run current = run;
     if (current == null) {
       throw new IllegalStateException("a step that does not run");
+    }
+    if (stage == Stage.PAIR && givesWay) {
+      return retry(out, "a signature sets the pair up");
     }
     return follow(out, current.handle(peer, body));
   }
@@ -139,10 +209,14 @@ final class ExactSigningRun implements ProtocolCore.Run {
   private Step follow(Step.Builder out, Step step) {
     step.getOutgoingList().forEach(each -> out.addOutgoing(outgoing(each.getEnvelope())));
     return switch (step.getProgressCase()) {
-      case DROPPED -> out.setRound(stage.round()).setDropped(step.getDropped()).build();
+      case DROPPED ->
+          // The channel has proved the peer, so it has started with something else in its place.
+          step.getDropped().getReason() == RejectReason.REJECT_REASON_SESSION
+              ? mismatch(out)
+              : out.setRound(stage.round()).setDropped(step.getDropped()).build();
       case ABORT -> {
-        pairs.drop(session, peer);
-        yield over(out, step.getAbort().toBuilder());
+        pairs.drop(session, peer, setUp);
+        yield end(out, step.getAbort().toBuilder());
       }
       case DONE -> done(out, step.getDone());
       case WAITING, PROGRESS_NOT_SET -> waiting(out);
@@ -153,10 +227,11 @@ final class ExactSigningRun implements ProtocolCore.Run {
     closeStep();
     return switch (stage) {
       case PAIR -> {
-        pairs.settled(session, peer);
+        pairs.endSetUp(session, peer, this);
+        setUp = pairs.setUp(session, peer);
         yield enter(out, Stage.PREPARE);
       }
-      case PREPARE -> enter(out, Stage.NONCE);
+      case PREPARE -> isBackground() ? over(out, done) : enter(out, Stage.NONCE);
       case NONCE -> {
         stage = Stage.RECORD;
         noncePoint = done.getNoncePoint();
@@ -164,19 +239,23 @@ final class ExactSigningRun implements ProtocolCore.Run {
             .setDone(Done.newBuilder().setNoncePoint(noncePoint))
             .build();
       }
-      case ANSWER -> {
-        stage = Stage.OVER;
-        yield out.setRound(stage.round())
-            .setDone(Done.newBuilder().setSignature(done.getSignature()))
-            .build();
-      }
+      case ANSWER -> over(out, Done.newBuilder().setSignature(done.getSignature()).build());
       case OFFER, RECORD, OVER -> throw new IllegalStateException("the core did " + stage);
     };
+  }
+
+  /** A set-up that was made meanwhile stays, unless a signature waits for another one. */
+  private boolean mayBeginSetUp() {
+    boolean latest = !isBackground() || pairs.setUp(session, peer).equals(setUp);
+    return latest && pairs.beginSetUp(session, peer, this);
   }
 
   /** Begins a step, and hears what the peer has said of it already. */
   private Step enter(Step.Builder out, Stage next) {
     stage = next;
+    if (next == Stage.PAIR && !mayBeginSetUp()) {
+      return retry(out, "a signature sets the pair up");
+    }
     Step first;
     try {
       ProtocolCore.Run started =
@@ -184,17 +263,9 @@ final class ExactSigningRun implements ProtocolCore.Run {
             case PAIR -> pairs.start(step(ExactProtocol.PAIR).build(), sealedShare);
             case PREPARE ->
                 pairs.start(
-                    step(ExactProtocol.PREPARE)
-                        .setMessageBlocks(blocks(session.getPayload().size()))
-                        .build(),
+                    step(ExactProtocol.PREPARE).setMessageBlocks(messageBlocks()).build(),
                     ByteString.EMPTY);
-            case NONCE ->
-                pairs.start(
-                    step(ExactProtocol.NONCE)
-                        .setPayload(session.getPayload())
-                        .setPresignatureId(id(ExactProtocol.PREPARE))
-                        .build(),
-                    ByteString.EMPTY);
+            case NONCE -> pairs.start(nonce(id(ExactProtocol.PREPARE)), ByteString.EMPTY);
             case ANSWER -> answer(noncePoint);
             case OFFER, RECORD, OVER -> throw new IllegalStateException(next + " has no session");
           };
@@ -203,13 +274,7 @@ final class ExactSigningRun implements ProtocolCore.Run {
     } catch (RefusedException e) {
       // Another session of the pair has set up anew meanwhile, or the vault is full.
       log.warn("a step of a pair could not start: {} {}", next, e.detail());
-      pairs.doubt(session, peer);
-      return over(
-          out,
-          Abort.newBuilder()
-              .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
-              .setAdvice(Advice.ADVICE_RETRY)
-              .setDetail("a step of the pair could not start"));
+      return retry(out, "a step of the pair could not start");
     }
     Step entered = follow(out, first);
     byte[] heard = early;
@@ -222,6 +287,19 @@ final class ExactSigningRun implements ProtocolCore.Run {
         Arrays.copyOfRange(heard, 1, heard.length));
   }
 
+  private int messageBlocks() {
+    return isBackground()
+        ? session.getMessageBlocks()
+        : ExactProtocol.blocks(session.getPayload().size());
+  }
+
+  private SessionConfig nonce(ByteString prepared) {
+    return step(ExactProtocol.NONCE)
+        .setPayload(session.getPayload())
+        .setPresignatureId(prepared)
+        .build();
+  }
+
   private ProtocolCore.Run answer(ByteString recorded) throws RefusedException {
     return pairs.start(
         step(ExactProtocol.ANSWER)
@@ -230,11 +308,6 @@ final class ExactSigningRun implements ProtocolCore.Run {
             .setRecordedNonce(recorded)
             .build(),
         ByteString.EMPTY);
-  }
-
-  /** Blocks of SHA-512 that prefix, message and padding take. */
-  static int blocks(int messageBytes) {
-    return Math.ceilDiv(messageBytes + PREFIX_AND_PADDING_BYTES, BLOCK_BYTES);
   }
 
   private SessionConfig.Builder step(ExactProtocol protocol) {
@@ -264,11 +337,36 @@ final class ExactSigningRun implements ProtocolCore.Run {
         .build();
   }
 
-  private Step over(Step.Builder out, Abort.Builder abort) {
+  private Step over(Step.Builder out, Done done) {
+    stage = Stage.OVER;
+    return out.setRound(stage.round()).setDone(done).build();
+  }
+
+  private Step end(Step.Builder out, Abort.Builder abort) {
     closeStep();
+    pairs.endSetUp(session, peer, this);
     int round = stage.round();
     stage = Stage.OVER;
     return out.setRound(round).setAbort(abort.setRound(round)).build();
+  }
+
+  private Step mismatch(Step.Builder out) {
+    return end(
+        out,
+        Abort.newBuilder()
+            .setCause(AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH)
+            .setAdvice(Advice.ADVICE_RETRY)
+            .setDetail("the parties of the pair use two different preparations")
+            .addSuspects(peer));
+  }
+
+  private Step retry(Step.Builder out, String why) {
+    return end(
+        out,
+        Abort.newBuilder()
+            .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+            .setAdvice(Advice.ADVICE_RETRY)
+            .setDetail(why));
   }
 
   /** An open nonce is answered in no session: its place in the vault is given back. */
@@ -290,9 +388,7 @@ final class ExactSigningRun implements ProtocolCore.Run {
 
   @Override
   public void close() {
-    if (stage != Stage.OFFER && stage != Stage.OVER) {
-      pairs.doubt(session, peer);
-    }
+    pairs.endSetUp(session, peer, this);
     if (stage == Stage.RECORD) {
       stage = Stage.OVER;
       useNonceUp(noncePoint);
