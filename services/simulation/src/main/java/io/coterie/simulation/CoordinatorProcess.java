@@ -55,7 +55,7 @@ final class CoordinatorProcess {
 
   /** It makes no presignatures of its own: a maker would need threads that nobody calls. */
   private static final PresignatureStock.Limits NO_PRESIGNATURES =
-      new PresignatureStock.Limits(0, 0, 1, 1, Duration.ofMinutes(1), Duration.ofMinutes(1), 64);
+      new PresignatureStock.Limits(0, 0, 0, 1, 1, Duration.ofMinutes(1), Duration.ofMinutes(1), 64);
 
   private final SimulatedThreads threads;
   private final SecureChannel channel;

@@ -288,7 +288,7 @@ final class SimulatedCoordinator {
   private void presign(SimulatedKey key) {
     KeyPublic current = known(key);
     give(
-        new SessionPlan.Work.Presign(KeyTarget.SELF, 1 + chance.below(2)),
+        new SessionPlan.Work.Presign(KeyTarget.SELF, 1 + chance.below(2), 0),
         key,
         current.getEpoch(),
         current.getThreshold(),

@@ -231,6 +231,9 @@ public record CoordinatorProperties(
    *
    * @param target wanted for a combination of key, signing set and derivation path that is in use;
    *     fewer than one session makes may lack. 0: none are made
+   * @param targetBlocks wanted in blocks of the message, for signatures of imported Ed25519 keys,
+   *     each of which costs a party a quarter of a second and some 20 MB a block; the parties keep
+   *     12 of all coordinators by default
    * @param lowMark below so many, they are made even while signings are waiting
    * @param maxTotal over all combinations; the parties keep 1024 of all coordinators by default
    * @param maxCombinations that are kept filled
@@ -243,6 +246,7 @@ public record CoordinatorProperties(
    */
   public record Presignatures(
       @DefaultValue("64") int target,
+      @DefaultValue("2") int targetBlocks,
       @DefaultValue("32") int lowMark,
       @DefaultValue("512") int maxTotal,
       @DefaultValue("128") int maxCombinations,
@@ -253,6 +257,7 @@ public record CoordinatorProperties(
       @DefaultValue("5s") Duration sessionTime) {
     public Presignatures {
       if (target < 0
+          || targetBlocks < 0
           || lowMark < 0
           || maxTotal < target
           || maxCombinations < 1

@@ -147,6 +147,7 @@ class CustodyConfiguration {
     return new PresignatureStock(
         new PresignatureStock.Limits(
             limits.target(),
+            limits.targetBlocks(),
             limits.lowMark(),
             limits.maxTotal(),
             limits.maxCombinations(),

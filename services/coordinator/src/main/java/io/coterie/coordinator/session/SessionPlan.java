@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.PartyBytes;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.trust.Member;
+import java.time.Duration;
 import java.time.Instant;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,9 @@ public record SessionPlan(
     List<Member> parties,
     Instant deadline,
     TraceContext trace) {
+
+  /** A pair sets up and prepares in seconds, on a busy machine. */
+  public static final Duration PAIR_TIME = Duration.ofSeconds(20);
 
   /** The operation and what only it needs. */
   public sealed interface Work {
@@ -68,8 +72,9 @@ public record SessionPlan(
      *
      * @param target which key they will sign with
      * @param count 1 to {@link Protocol#maxBatch}
+     * @param messageBlocks of the only messages that they are for; 0 if they are for any
      */
-    record Presign(KeyTarget target, int count) implements Work {
+    record Presign(KeyTarget target, int count, int messageBlocks) implements Work {
       @Override
       public Operation operation() {
         return Operation.PRESIGN;

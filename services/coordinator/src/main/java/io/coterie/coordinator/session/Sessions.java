@@ -243,7 +243,7 @@ public final class Sessions {
       }
       case Work.Presign presign -> {
         presign.target().into(order);
-        order.setPresignatureCount(presign.count());
+        order.setPresignatureCount(presign.count()).setMessageBlocks(presign.messageBlocks());
         order.setCoordinatorIncarnation(incarnation);
       }
       case Work.Keygen keygen -> {}

@@ -27,6 +27,7 @@ import io.coterie.proto.core.v1.Accusation;
 import io.coterie.proto.core.v1.Advice;
 import io.coterie.proto.core.v1.Done;
 import io.coterie.proto.core.v1.KeyPublic;
+import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.SessionConfig;
 import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Verdict;
@@ -905,7 +906,7 @@ class SessionsTest {
 
   private ObservedSession presign(int count) {
     return start(
-        new SessionPlan.Work.Presign(KeyTarget.at(List.of(7)), count),
+        new SessionPlan.Work.Presign(KeyTarget.at(List.of(7)), count, 0),
         Scheme.SCHEME_ECDSA_SECP256K1,
         null,
         p1,
@@ -953,6 +954,19 @@ class SessionsTest {
           assertThat(a.culprits()).isEmpty();
         });
     assertThat(sent).anyMatch(PartyMessage::hasCancel);
+  }
+
+  @Test
+  void an_order_that_has_a_pair_prepare_says_the_blocks_of_the_message() throws Exception {
+    start(
+        new SessionPlan.Work.Presign(KeyTarget.SELF, 1, 3),
+        Scheme.SCHEME_ED25519_EXACT,
+        null,
+        p1,
+        p2);
+    Order order = Order.parseFrom(sent.getLast().getOrder());
+    assertThat(order.getProtocol()).isEqualTo(ProtocolId.PROTOCOL_ID_ED25519_EXACT_PREPARE);
+    assertThat(order.getMessageBlocks()).isEqualTo(3);
   }
 
   @Test

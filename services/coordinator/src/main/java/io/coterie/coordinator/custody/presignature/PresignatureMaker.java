@@ -53,7 +53,7 @@ public final class PresignatureMaker {
    * Bounds.
    *
    * @param maxRunning sessions at once
-   * @param time for one session
+   * @param time for one session; those of pairs, who garble circuits, have more
    */
   public record Limits(int maxRunning, Duration time) {}
 
@@ -195,20 +195,22 @@ public final class PresignatureMaker {
         stock.refused(combination);
         return;
       }
+      Duration time = combination.messageBlocks() == 0 ? limits.time() : SessionPlan.PAIR_TIME;
       ObservedSession session =
           sessions.start(
               channel,
               new SessionPlan(
-                  new SessionPlan.Work.Presign(combination.target(), place.count()),
+                  new SessionPlan.Work.Presign(
+                      combination.target(), place.count(), combination.messageBlocks()),
                   key.get().scheme(),
                   combination.key(),
                   combination.epoch(),
                   key.get().threshold(),
                   null,
                   parties,
-                  clock.instant().plus(limits.time()),
+                  clock.instant().plus(time),
                   TraceContext.create(random)));
-      SessionOutcome outcome = session.await(limits.time());
+      SessionOutcome outcome = session.await(time);
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
         places.updateAndGet(now -> Math.min(limits.maxRunning(), now + 1));

@@ -44,6 +44,8 @@ public final class PresignatureStock implements KeyObserver {
    *
    * @param target ready presignatures wanted for one combination that is in use; it may lack fewer
    *     than one session makes. 0: none are made
+   * @param targetBlocks the same in blocks of messages, for presignatures that are for messages of
+   *     one length; one presignature is wanted even if it has more
    * @param lowMark below so many, they are made although signings are waiting, and also singly
    * @param maxTotal ready and in the making, over all combinations
    * @param maxCombinations that are remembered; beyond, the one unused for longest is forgotten
@@ -54,6 +56,7 @@ public final class PresignatureStock implements KeyObserver {
    */
   public record Limits(
       int target,
+      int targetBlocks,
       int lowMark,
       int maxTotal,
       int maxCombinations,
@@ -76,8 +79,10 @@ public final class PresignatureStock implements KeyObserver {
    *
    * @param signingSet party ids in ascending order
    * @param target which key signs
+   * @param messageBlocks of the messages that are signed; 0 if they may have any length
    */
-  public record Combination(String key, int epoch, List<Integer> signingSet, KeyTarget target) {
+  public record Combination(
+      String key, int epoch, List<Integer> signingSet, KeyTarget target, int messageBlocks) {
     public Combination {
       signingSet = List.copyOf(signingSet);
     }
@@ -111,9 +116,19 @@ public final class PresignatureStock implements KeyObserver {
     STOPPED
   }
 
-  private record Purpose(String key, int epoch, KeyTarget target) {
+  /**
+   * The use of a presignature by any signing set.
+   *
+   * @param target which key signs
+   * @param messageBlocks of the messages that are signed; 0 if they may have any length
+   */
+  public record Purpose(String key, int epoch, KeyTarget target, int messageBlocks) {
     static Purpose of(Combination combination) {
-      return new Purpose(combination.key(), combination.epoch(), combination.target());
+      return new Purpose(
+          combination.key(),
+          combination.epoch(),
+          combination.target(),
+          combination.messageBlocks());
     }
   }
 
@@ -160,13 +175,13 @@ public final class PresignatureStock implements KeyObserver {
    * @param usable whether that signing set would do now
    */
   public synchronized Optional<Presignature> take(
-      String key, int epoch, KeyTarget target, Predicate<List<Integer>> usable) {
+      Purpose purpose, Predicate<List<Integer>> usable) {
     if (limits.target() == 0) {
       return Optional.empty();
     }
     expire();
     Optional<Shelf> fullest =
-        shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
+        shelves.getOrDefault(purpose, Map.of()).values().stream()
             .filter(s -> !s.ready.isEmpty() && usable.test(s.combination.signingSet()))
             .max(Comparator.comparingInt(s -> s.ready.size()));
     if (fullest.isEmpty()) {
@@ -216,10 +231,9 @@ public final class PresignatureStock implements KeyObserver {
    *
    * @param usable whether that signing set would do now
    */
-  public synchronized Optional<Promise> promise(
-      String key, int epoch, KeyTarget target, Predicate<List<Integer>> usable) {
+  public synchronized Optional<Promise> promise(Purpose purpose, Predicate<List<Integer>> usable) {
     Optional<Promise> promise =
-        shelves.getOrDefault(new Purpose(key, epoch, target), Map.of()).values().stream()
+        shelves.getOrDefault(purpose, Map.of()).values().stream()
             .filter(s -> s.making > s.promised.size() && usable.test(s.combination.signingSet()))
             .max(Comparator.comparingInt(s -> s.making - s.promised.size()))
             .map(s -> new Promise(this, s));
@@ -239,8 +253,15 @@ public final class PresignatureStock implements KeyObserver {
 
   private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
-    shelf.wanted = Math.min(limits.target(), Math.max(FIRST_WANTED, wanted));
+    shelf.wanted = Math.min(most(shelf.combination), Math.max(FIRST_WANTED, wanted));
     demand.run();
+  }
+
+  private int most(Combination combination) {
+    int blocks = combination.messageBlocks();
+    return blocks == 0
+        ? limits.target()
+        : Math.min(limits.target(), Math.max(1, limits.targetBlocks() / blocks));
   }
 
   private int combinations() {
@@ -291,8 +312,9 @@ public final class PresignatureStock implements KeyObserver {
             .filter(s -> isLow(s) || !busy && s.lacksASession())
             .filter(s -> s.pausedUntilNanos - now <= 0)
             .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
-            // After a failure one at a time, so that a silent party does not take all places.
-            .filter(s -> s.failures == 0 || s.making == 0)
+            // After a failure one at a time, so that a silent party does not take all places. So
+            // is what takes a party long.
+            .filter(s -> s.making == 0 || s.failures == 0 && s.combination.messageBlocks() == 0)
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
             .filter(s -> hasRoom.test(s.combination.signingSet(), isLow(s)))
             .min(Comparator.comparingDouble(Shelf::filled));

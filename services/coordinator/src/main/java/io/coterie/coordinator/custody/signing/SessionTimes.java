@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
@@ -18,9 +19,6 @@ final class SessionTimes {
    * signature any more, in multiples of the clock skew.
    */
   private static final int SETTLING_SKEWS = 5;
-
-  /** A pair sets up and prepares in seconds, on a busy machine. */
-  private static final Duration PAIR_TIME = Duration.ofSeconds(20);
 
   private final AdaptiveTimeout timeout;
   private final RunLimits limits;
@@ -40,7 +38,8 @@ final class SessionTimes {
       Clock clock,
       Run<?> run,
       VerifiedIntent.Signing intent) {
-    this.least = intent.scheme() == Scheme.SCHEME_ED25519_EXACT ? PAIR_TIME : Duration.ZERO;
+    this.least =
+        intent.scheme() == Scheme.SCHEME_ED25519_EXACT ? SessionPlan.PAIR_TIME : Duration.ZERO;
     this.timeout = timeout;
     this.limits = limits;
     this.clock = clock;
@@ -57,11 +56,13 @@ final class SessionTimes {
    * The time that sessions take lately.
    *
    * @param attempt number of the session, from 0
+   * @param presigned whether nothing is prepared in it
    * @param canRetry whether another quorum is left: then the session takes at most half of the time
    *     that the most patient caller has, so that there is a second chance inside it
    */
-  Duration ofSession(Instant now, int attempt, boolean canRetry) {
+  Duration ofSession(Instant now, int attempt, boolean presigned, boolean canRetry) {
     Duration usual = timeout.next(attempt);
+    Duration least = presigned ? Duration.ZERO : this.least;
     Duration time = usual.compareTo(least) < 0 ? least : usual;
     long patience = run.patienceNanos();
     if (patience > 0 && canRetry && time.toNanos() > patience / 2) {

@@ -8,6 +8,7 @@ import io.coterie.coordinator.custody.key.KeyRenewals;
 import io.coterie.coordinator.custody.presignature.PresignatureStock;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Purpose;
 import io.coterie.coordinator.custody.presignature.Promise;
 import io.coterie.coordinator.custody.request.Failure;
 import io.coterie.coordinator.custody.request.Pace;
@@ -25,7 +26,6 @@ import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.coordinator.session.Sessions;
 import io.coterie.platform.error.ErrorReason;
-import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
@@ -231,14 +231,17 @@ public final class SigningAttempts {
             .filter(m -> reachable.contains(m) && !services.chooser().isSuspect(m))
             .map(Member::partyId)
             .collect(Collectors.toSet());
-    String name = intent.key();
-    int epoch = keyPublic.getEpoch();
-    KeyTarget target = subject.toSign().target();
-    Optional<Presignature> ready = presignatures.take(name, epoch, target, usable::containsAll);
+    Purpose purpose =
+        new Purpose(
+            intent.key(),
+            keyPublic.getEpoch(),
+            subject.toSign().target(),
+            subject.messageBlocks(intent.scheme()));
+    Optional<Presignature> ready = presignatures.take(purpose, usable::containsAll);
     if (ready.isPresent() || !presignatures.limits().isBusy(services.turns().running())) {
       return ready;
     }
-    Optional<Promise> promise = presignatures.promise(name, epoch, target, usable::containsAll);
+    Optional<Promise> promise = presignatures.promise(purpose, usable::containsAll);
     return promise.isPresent() ? promise.get().await(time, services.timeout().min()) : ready;
   }
 
@@ -257,7 +260,9 @@ public final class SigningAttempts {
         return false;
       }
       Instant now = clock.instant();
-      Duration atMost = times.ofSession(now, attempt, candidates.left(key) > parties.size());
+      Duration atMost =
+          times.ofSession(
+              now, attempt, presignature != null, candidates.left(key) > parties.size());
       session =
           services
               .sessions()
@@ -315,8 +320,7 @@ public final class SigningAttempts {
       case SessionOutcome.Aborted aborted -> aborted(session, aborted, parties);
       case SessionOutcome.TimedOut timedOut -> {
         candidates.failed(timedOut.missing(), parties);
-        // The other schemes sign the same again: no session of theirs needs to be settled.
-        unsettled = presignable ? UnsettledSession.ordered(session.order()) : null;
+        unsettled = UnsettledSession.ordered(session.order(), intent.scheme()).orElse(null);
       }
       case SessionOutcome.Bound bound -> {
         unsettled =
@@ -518,7 +522,8 @@ public final class SigningAttempts {
         intent.key(),
         keyPublic.getEpoch(),
         parties.stream().map(Member::partyId).toList(),
-        subject.toSign().target());
+        subject.toSign().target(),
+        subject.messageBlocks(intent.scheme()));
   }
 
   private void succeed(

@@ -11,9 +11,13 @@ import io.coterie.platform.intent.IntentException;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.payload.Payloads;
+import io.coterie.platform.protocol.ExactProtocol;
+import io.coterie.platform.protocol.Protocol;
+import io.coterie.platform.protocol.Protocol.Operation;
 import io.coterie.platform.scheme.SchemeKeys;
 import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.custody.v1.DecodedPayload;
+import io.coterie.proto.custody.v1.Scheme;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -62,6 +66,12 @@ record SigningSubject(
    */
   SessionPlan.Work.Sign work(KeyPublic keyPublic, @Nullable ByteString presignature) {
     return new SessionPlan.Work.Sign(toSign, keyPublic, presignature, approvals);
+  }
+
+  /** Blocks of the message, if a presignature is for messages of that length alone; else 0. */
+  int messageBlocks(Scheme scheme) {
+    boolean ofPairs = Protocol.of(scheme, Operation.SIGN).filter(Protocol::isOfPairs).isPresent();
+    return ofPairs ? ExactProtocol.blocks(toSign.payload().size()) : 0;
   }
 
   private static ByteString publicKey(KeyRecord key, KeyTarget target) {

@@ -8,6 +8,7 @@ import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.platform.protocol.Protocol;
 import io.coterie.platform.protocol.Protocol.Operation;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.party.v1.Order;
 import java.util.List;
 import java.util.Optional;
@@ -24,10 +25,16 @@ import java.util.stream.Collectors;
  */
 record UnsettledSession(Order order, ByteString bytes, int claimant) {
 
-  /** A session that this run ordered. */
-  static UnsettledSession ordered(ByteString bytes) {
+  /**
+   * A session that this run ordered; empty if a second signature would be the same, so that none
+   * needs to be settled.
+   */
+  static Optional<UnsettledSession> ordered(ByteString bytes, Scheme scheme) {
     try {
-      return new UnsettledSession(Order.parseFrom(bytes), bytes, 0);
+      Order order = Order.parseFrom(bytes);
+      return Protocol.of(scheme, Operation.SIGN)
+          .filter(Protocol::signsAtRandom)
+          .map(_ -> new UnsettledSession(order, bytes, 0));
     } catch (InvalidProtocolBufferException e) {
       throw new IllegalStateException("an order of this coordinator is damaged", e);
     }
@@ -52,8 +59,8 @@ record UnsettledSession(Order order, ByteString bytes, int claimant) {
     Optional<Protocol> protocol =
         Protocol.of(
             intent.scheme(), presignature.isEmpty() ? Operation.SIGN : Operation.SIGN_PRESIGNED);
-    if (Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isEmpty()
-        || protocol.isEmpty()
+    if (protocol.isEmpty()
+        || !protocol.get().signsAtRandom()
         || !(presignature.isEmpty() || presignature.size() == Sessions.PRESIGNATURE_ID_BYTES)
         || !IntentVerifier.areApprovals(order.getApprovalsList())
         || order.getCoordinatorNonce().size() != Sessions.NONCE_BYTES

@@ -6,6 +6,7 @@ import com.google.protobuf.ByteString;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Combination;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Place;
 import io.coterie.coordinator.custody.presignature.PresignatureStock.Presignature;
+import io.coterie.coordinator.custody.presignature.PresignatureStock.Purpose;
 import io.coterie.coordinator.telemetry.CoordinatorMetrics;
 import io.coterie.platform.intent.KeyTarget;
 import io.coterie.platform.protocol.SessionId;
@@ -27,6 +28,9 @@ class PresignatureStockTest {
   private static final Duration AGE = Duration.ofMinutes(10);
   private static final Duration IDLE = Duration.ofMinutes(5);
 
+  /** Wanted for messages of one length. */
+  private static final int BLOCKS = 6;
+
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final List<Presignature> abandoned = new ArrayList<>();
   private long now = 1;
@@ -40,7 +44,8 @@ class PresignatureStockTest {
   private PresignatureStock stock(int target, int lowMark, int maxTotal, int maxCombinations) {
     PresignatureStock result =
         new PresignatureStock(
-            new PresignatureStock.Limits(target, lowMark, maxTotal, maxCombinations, AGE, IDLE, 4),
+            new PresignatureStock.Limits(
+                target, BLOCKS, lowMark, maxTotal, maxCombinations, AGE, IDLE, 4),
             new CoordinatorMetrics(registry),
             () -> now);
     result.listen(() -> {}, abandoned::addAll);
@@ -49,12 +54,16 @@ class PresignatureStockTest {
 
   private static Combination combination(
       String key, int epoch, List<Integer> set, Integer... path) {
-    return new Combination(key, epoch, set, KeyTarget.at(List.of(path)));
+    return new Combination(key, epoch, set, KeyTarget.at(List.of(path)), 0);
   }
 
   private static final Combination A = combination("keys/a", 1, List.of(1, 2));
   private static final Combination A13 = combination("keys/a", 1, List.of(1, 3));
   private static final Combination B = combination("keys/b", 1, List.of(1, 2));
+
+  private static Combination ofBlocks(int blocks) {
+    return new Combination("keys/a", 1, List.of(1, 2), KeyTarget.SELF, blocks);
+  }
 
   private void want(Combination combination) {
     stock.want(combination, batch);
@@ -94,7 +103,7 @@ class PresignatureStockTest {
   }
 
   private Optional<Presignature> take(Combination c) {
-    return stock.take(c.key(), c.epoch(), c.target(), set -> true);
+    return stock.take(Purpose.of(c), set -> true);
   }
 
   private double dropped(String reason) {
@@ -127,8 +136,32 @@ class PresignatureStockTest {
     assertThat(registry.get(CoordinatorMetrics.PRESIGNATURES_READY).gauge().value()).isEqualTo(16);
   }
 
+  @Test
+  void those_for_messages_of_one_length_are_counted_in_blocks_and_made_one_at_a_time() {
+    for (int blocks : new int[] {1, 2, 11}) {
+      for (int signing = 0; signing < 3; signing++) {
+        want(ofBlocks(blocks));
+      }
+    }
+    List<Place> places = new ArrayList<>();
+    for (int i = 0; i < 3; i++) {
+      places.add(stock.next(false, (set, _) -> true).orElseThrow());
+    }
+    assertThat(places.stream().map(place -> place.combination().messageBlocks()))
+        .containsExactlyInAnyOrder(1, 2, 11);
+    assertThat(next(false)).as("each is being made").isEmpty();
+    places.forEach(this::make);
+    assertThat(fill()).isEqualTo(5 + 2);
+    assertThat(stock.ready()).isEqualTo(6 + 3 + 1);
+    assertThat(take(ofBlocks(3))).as("of another length").isEmpty();
+    assertThat(take(A)).isEmpty();
+    assertThat(take(ofBlocks(11))).isPresent();
+    assertThat(take(ofBlocks(11))).isEmpty();
+    assertThat(take(ofBlocks(1))).isPresent();
+  }
+
   private Optional<Promise> promise(Combination c) {
-    return stock.promise(c.key(), c.epoch(), c.target(), set -> true);
+    return stock.promise(Purpose.of(c), set -> true);
   }
 
   @Test
@@ -160,7 +193,7 @@ class PresignatureStockTest {
     }
     assertThat(promise(A)).isEmpty();
     assertThat(promise(B)).as("of another key").isEmpty();
-    assertThat(stock.promise("keys/a", 1, A.target(), set -> false)).as("not usable").isEmpty();
+    assertThat(stock.promise(Purpose.of(A), set -> false)).as("not usable").isEmpty();
   }
 
   @Test
@@ -242,7 +275,7 @@ class PresignatureStockTest {
     assertThat(take(B)).isEmpty();
     assertThat(take(combination("keys/a", 2, List.of(1, 2)))).isEmpty();
     assertThat(take(combination("keys/a", 1, List.of(1, 2), 0))).isEmpty();
-    assertThat(stock.take("keys/a", 1, KeyTarget.SELF, set -> set.contains(3))).isEmpty();
+    assertThat(stock.take(Purpose.of(A), set -> set.contains(3))).isEmpty();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A);
   }
 
@@ -254,7 +287,7 @@ class PresignatureStockTest {
     want(A13);
     fill();
     assertThat(take(A).orElseThrow().combination()).isEqualTo(A13);
-    assertThat(stock.take("keys/a", 1, KeyTarget.SELF, Set.of(1, 2)::containsAll).orElseThrow())
+    assertThat(stock.take(Purpose.of(A), Set.of(1, 2)::containsAll).orElseThrow())
         .extracting(Presignature::combination)
         .isEqualTo(A);
   }
