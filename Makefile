@@ -127,10 +127,12 @@ MERGE_ROWS = awk -F, -v rows=build/bench/$(1).csv '$$2 == "scheme" { if (!heads+
   (FILENAME == rows) == ($$2 == "$(1)")' build/bench/results.csv build/bench/$(1).csv >build/bench/merged.csv && \
   mv build/bench/merged.csv build/bench/results.csv
 
-bench-circuits: ## measure garbling beside bare AES; RUNS=5, LONG=1 for all of Ed25519 and RSA, RSA=1024
+bench-circuits: build ## measure garbling beside bare AES, and exact signatures whole; RUNS=5, LONG=1 for all, RSA=1024
 	@mkdir -p build/bench && touch build/bench/results.csv
 	@set -o pipefail; cargo run --release --locked --manifest-path services/mpc-core/Cargo.toml -p circuits \
 	  --example measure -- $(or $(RUNS),5) $(if $(LONG),long) $(if $(RSA),rsa-$(RSA)) | tee build/bench/circuit.csv
+	@set -o pipefail; $(JAVA) io.coterie.acceptance.bench.ExactSignatures 40 | grep '^sign,' | \
+	  tee -a build/bench/circuit.csv
 	@$(call MERGE_ROWS,circuit)
 
 bench-wbb: build/env.mk ## measure group membership and approvals alone; RUNS=20, LONG=1 for five tables of joins

@@ -2,6 +2,7 @@ package io.coterie.acceptance.bench;
 
 import io.coterie.channel.SendMode;
 import java.io.IOException;
+import java.io.PrintStream;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -124,6 +125,11 @@ final class Rows {
 
   private static double quantile(double[] sorted, double q) {
     return sorted[(int) Math.min(sorted.length - 1, Math.floor(q * sorted.length))];
+  }
+
+  /** Prints what was measured as lines of the CSV, for a program that puts them into the file. */
+  void print(PrintStream out) {
+    rows.forEach(row -> out.println(row.csv()));
   }
 
   /** Writes everything measured until now. */

@@ -4,12 +4,21 @@ import com.google.protobuf.ByteString;
 import com.google.protobuf.Timestamp;
 import com.google.protobuf.util.Timestamps;
 import io.coterie.cli.profile.RequesterKeyFile;
+import io.coterie.mpc.NativeMpcCore;
 import io.coterie.platform.attestation.AttestationException;
 import io.coterie.platform.attestation.AttestedKey;
+import io.coterie.platform.intent.IntentVerifier;
 import io.coterie.platform.intent.RequestId;
+import io.coterie.proto.core.v1.ImportCall;
+import io.coterie.proto.core.v1.KeySplit;
+import io.coterie.proto.core.v1.Party;
+import io.coterie.proto.core.v1.PartyBytes;
+import io.coterie.proto.core.v1.SplitKey;
 import io.coterie.proto.custody.v1.CreateKeyRequest;
 import io.coterie.proto.custody.v1.GetKeyRequest;
 import io.coterie.proto.custody.v1.GroupServiceGrpc;
+import io.coterie.proto.custody.v1.ImportIntent;
+import io.coterie.proto.custody.v1.ImportKeyRequest;
 import io.coterie.proto.custody.v1.Key;
 import io.coterie.proto.custody.v1.KeyIntent;
 import io.coterie.proto.custody.v1.KeyServiceGrpc;
@@ -23,6 +32,8 @@ import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningIntent;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
+import io.coterie.trust.Member;
+import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
@@ -33,6 +44,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
@@ -137,15 +149,11 @@ public final class WalletBackend implements AutoCloseable {
   /** The same key, once its parties' word for it is checked as every client should. */
   public Key attested(Key key) {
     try {
-      // Read each time: a test may replace it.
-      AttestedKey attested =
-          AttestedKey.of(key.getName(), key, TrustFile.read(trustFile).verified().trust());
+      AttestedKey attested = AttestedKey.of(key.getName(), key, trust());
       reshares.merge(key.getName(), attested.reshareEpoch(), Math::max);
       return key;
     } catch (AttestationException e) {
       throw new IllegalStateException(key.getName() + ": " + e.getMessage(), e);
-    } catch (IOException e) {
-      throw new UncheckedIOException(e);
     }
   }
 
@@ -180,6 +188,58 @@ public final class WalletBackend implements AutoCloseable {
             .createKey(
                 request(
                     intents.sign(keyIntent(key, threshold, parties).setScheme(scheme).build()))));
+  }
+
+  /** Has all parties of the installation take over an Ed25519 key, and waits until they have. */
+  public Key importKey(String key, byte[] seed) {
+    String name = "keys/" + key;
+    List<Member> parties = parties();
+    SplitKey.Builder split =
+        SplitKey.newBuilder().setKeyId(name).setSecret(ByteString.copyFrom(seed));
+    for (Member party : parties) {
+      split.addParties(
+          Party.newBuilder()
+              .setId(party.partyId())
+              .setEvidenceKey(ByteString.copyFrom(party.evidenceKey())));
+    }
+    KeySplit made =
+        NativeMpcCore.load().call(ImportCall.newBuilder().setSplitKey(split).build()).getKeySplit();
+    List<ByteString> shares = made.getSharesList().stream().map(PartyBytes::getValue).toList();
+    ImportIntent intent =
+        ImportIntent.newBuilder()
+            .setRequestId(RequestId.next())
+            .setKey(name)
+            .setScheme(Scheme.SCHEME_ED25519_EXACT)
+            .setThreshold(IntentVerifier.IMPORT_THRESHOLD)
+            .addAllParties(parties.stream().map(Member::name).toList())
+            .setPublicKey(made.getKeyPublic().getPublicKey())
+            .addAllShareDigests(shares.stream().map(IntentVerifier::digest).toList())
+            .setPurpose("acceptance")
+            .setNotAfter(notAfter())
+            .build();
+    return attested(
+        keys()
+            .importKey(
+                ImportKeyRequest.newBuilder()
+                    .setSignedIntent(intents.sign(intent))
+                    .addAllEncryptedShares(shares)
+                    .build()));
+  }
+
+  private List<Member> parties() {
+    return trust().roster().members().stream()
+        .filter(member -> member.role() == Member.Role.PARTY)
+        .sorted(Comparator.comparingInt(Member::partyId))
+        .toList();
+  }
+
+  /** Read each time: a test may replace it. */
+  private Trust trust() {
+    try {
+      return TrustFile.read(trustFile).verified().trust();
+    } catch (IOException e) {
+      throw new UncheckedIOException(e);
+    }
   }
 
   /** Gives the parties of an ECDSA key new shares and waits until all have them. */
