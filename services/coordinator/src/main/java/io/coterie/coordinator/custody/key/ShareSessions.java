@@ -262,7 +262,7 @@ public final class ShareSessions {
       }
       Instant now = clock.instant();
       Duration usual = timeout.next(attempt);
-      Duration least = work.leastTime();
+      Duration least = work.leastTime(attempt);
       Duration time = usual.compareTo(least) < 0 ? least : usual;
       ObservedSession session =
           sessions.start(

@@ -32,8 +32,11 @@ record ShareWork(
   /** Generation of the shares that key generation makes. */
   private static final int FIRST_EPOCH = 1;
 
-  private static final Duration IMPORT_TIME = Duration.ofSeconds(20);
-  private static final Duration IMPORT_TIME_OF_PARTY = Duration.ofSeconds(4);
+  private static final Duration IMPORT_TIME = Duration.ofSeconds(40);
+  private static final Duration IMPORT_TIME_OF_PARTY = Duration.ofSeconds(8);
+
+  /** With any clock skew that fits a party's own bound of two minutes. */
+  private static final Duration LONGEST_IMPORT_TIME = Duration.ofSeconds(110);
 
   ShareWork {
     parties = List.copyOf(parties);
@@ -84,11 +87,21 @@ record ShareWork(
     };
   }
 
-  /** The least time of a session: each pair of an imported key computes for a second and more. */
-  Duration leastTime() {
-    return change instanceof Import
-        ? IMPORT_TIME.plus(IMPORT_TIME_OF_PARTY.multipliedBy(parties.size()))
-        : Duration.ZERO;
+  /**
+   * The least time of a session: each pair of an imported key computes for a second and more.
+   *
+   * @param attempt 0 for the first session of the request; each later one gets half as much again,
+   *     because a session of slow machines that is ended begins anew
+   */
+  Duration leastTime(int attempt) {
+    if (!(change instanceof Import)) {
+      return Duration.ZERO;
+    }
+    Duration time = IMPORT_TIME.plus(IMPORT_TIME_OF_PARTY.multipliedBy(parties.size()));
+    for (int i = 0; i < attempt && time.compareTo(LONGEST_IMPORT_TIME) < 0; i++) {
+      time = time.plus(time.dividedBy(2));
+    }
+    return time.compareTo(LONGEST_IMPORT_TIME) < 0 ? time : LONGEST_IMPORT_TIME;
   }
 
   /** The reason to give when no session can succeed. */
