@@ -1,8 +1,8 @@
 //! A dialogue as a protocol of the engine.
 //!
-//! The party with the lower number speaks first. In each round it sends one frame, and the other answers with one. So
-//! a session has as many rounds as one party has frames, and in each of them two envelopes, both private and unsigned:
-//! the two parties are alone, and neither could show anybody else more than its own word.
+//! One party speaks first. In each round it sends one frame, and the other answers with one. So a session has as many
+//! rounds as one party has frames, and in each of them two envelopes, both private and unsigned: the two parties are
+//! alone, and neither could show anybody else more than its own word.
 
 use std::sync::Arc;
 
@@ -51,7 +51,7 @@ pub struct With<'a> {
 }
 
 impl With<'_> {
-    /// The party with the lower number garbles, and speaks first.
+    /// The party with the lower number garbles.
     pub(crate) fn role(&self) -> Role {
         if self.me < self.peer { Role::Garbler } else { Role::Evaluator }
     }

@@ -212,8 +212,7 @@ const MESSAGES: &[Message] = &[
         always: true,
     },
     Message { name: "tables", by: Role::Garbler, causes: &[4, 9, 10], always: false },
-    Message { name: "own public bits and labels", by: Role::Garbler, causes: &[4, 9, 10], always: false },
-    Message { name: "labels of the evaluator's input", by: Role::Garbler, causes: &[9, 10], always: false },
+    Message { name: "own public bits, and labels", by: Role::Garbler, causes: &[4, 9, 10], always: false },
     Message { name: "proof of the tables", by: Role::Garbler, causes: &[10], always: true },
     Message { name: "masks of the results", by: Role::Garbler, causes: &[4, 8], always: true },
     // The evaluator's.

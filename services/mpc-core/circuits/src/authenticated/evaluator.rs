@@ -37,32 +37,26 @@ pub(super) async fn evaluate_prepared<L: Line>(
     let circuit = &prepared.circuit;
     let own = masked_input(pair, &entry, prepared)?;
     let (first_masks, second_masks) = prepared.input_masks();
-    let first = first_masks.len();
-    // [Garbling 9, 10] Public bits and labels of the garbler's input and of the public one, then of this party's.
+    // [Garbling 9] The public bits of this party's input.
+    if let Some(agreed) = entry.agreed(&prepared.session) {
+        link.channel.send(&agreed)?;
+    }
+    link.send_bits(own.iter().copied())?;
+    if let Some(proof) = entry.proof(&mut link, second_masks) {
+        link.channel.send(&proof)?;
+    }
+    link.channel.flush()?;
+    // [Garbling 10] Those of the garbler's, and the labels of all inputs.
     let mut publics = vec![0u8; circuit.slots as usize];
     let mut labels = Zeroizing::new(vec![0u128; circuit.slots as usize]);
-    if let Some(agreed) = entry.agreed(&prepared.session)
-        && !same(&agreed, &link.channel.block().await?)
-    {
-        return Err(Abort::Disagreement);
-    }
-    let theirs = link.receive_bits(first).await?;
+    let theirs = link.receive_bits(first_masks.len()).await?;
     if let Some(expected) = entry.expected(&mut link, first_masks, &theirs)
         && !same(&expected, &link.channel.block().await?)
     {
         return Err(Abort::Input);
     }
     let mut active = Zeroizing::new(vec![0u128; prepared.inputs.len()]);
-    let (active_first, rest) = active.split_at_mut(first);
-    let (active_second, active_third) = rest.split_at_mut(own.len());
-    link.channel.receive_blocks(active_first).await?;
-    link.channel.receive_blocks(active_third).await?;
-    link.send_bits(own.iter().copied())?;
-    if let Some(proof) = entry.proof(&mut link, second_masks) {
-        link.channel.send(&proof)?;
-    }
-    link.channel.flush()?;
-    link.channel.receive_blocks(active_second).await?;
+    link.channel.receive_blocks(&mut active).await?;
     let known = theirs.iter().chain(&own).chain(entry.public());
     for ((wire, label), (public, given)) in
         publics.iter_mut().zip(labels.iter_mut()).skip(1).zip(known.zip(active.iter()))

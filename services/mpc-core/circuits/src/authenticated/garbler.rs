@@ -83,30 +83,26 @@ pub(super) async fn garble_prepared<L: Line>(
     let delta = *link.delta;
     let circuit = &prepared.circuit;
     let active = |label: &u128, public: &u8| label ^ (delta & mask(*public));
-    // [Garbling 9] The public bits of this party's input, and the labels of them and of the public input.
     let (first_masks, second_masks) = prepared.input_masks();
     let own = masked_input(pair, &entry, prepared)?;
-    if let Some(agreed) = entry.agreed(&prepared.session) {
-        link.channel.send(&agreed)?;
+    // [Garbling 9] The public bits of the evaluator's input.
+    if let Some(agreed) = entry.agreed(&prepared.session)
+        && !same(&agreed, &link.channel.block().await?)
+    {
+        return Err(Abort::Disagreement);
     }
-    link.send_bits(own.iter().copied())?;
-    if let Some(proof) = entry.proof(&mut link, first_masks) {
-        link.channel.send(&proof)?;
-    }
-    let (first, rest) = labels.split_at(own.len().min(labels.len()));
-    let (second, third) = rest.split_at(second_masks.len().min(rest.len()));
-    for (label, public) in first.iter().zip(&own).chain(third.iter().zip(entry.public())) {
-        link.channel.send_blocks(&[active(label, public)])?;
-    }
-    link.channel.flush()?;
-    // [Garbling 10] The labels of the evaluator's public bits.
-    let theirs = link.receive_bits(second.len()).await?;
+    let theirs = link.receive_bits(second_masks.len()).await?;
     if let Some(expected) = entry.expected(&mut link, second_masks, &theirs)
         && !same(&expected, &link.channel.block().await?)
     {
         return Err(Abort::Input);
     }
-    for (label, public) in second.iter().zip(&theirs) {
+    // [Garbling 10] Those of this party's input, and the labels of both and of the public input.
+    link.send_bits(own.iter().copied())?;
+    if let Some(proof) = entry.proof(&mut link, first_masks) {
+        link.channel.send(&proof)?;
+    }
+    for (label, public) in labels.iter().zip(own.iter().chain(&theirs).chain(entry.public())) {
         link.channel.send_blocks(&[active(label, public)])?;
     }
     link.channel.flush()?;

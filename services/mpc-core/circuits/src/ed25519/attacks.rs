@@ -117,10 +117,10 @@ impl Couple {
 
 /// The number of the message that opens R, of the garbler and of the evaluator; the next one is the contribution to S,
 /// and the last.
-const POINT: [usize; 2] = [4, 3];
-/// Messages of a party that refuses the peer's contribution to R: the garbler has said its own before it hears that,
-/// the evaluator has not.
-const STOPPED: [usize; 2] = [POINT[0] + 1, POINT[1]];
+const POINT: [usize; 2] = [3, 3];
+/// Messages of a party that refuses the peer's contribution to R: the evaluator has said its own before it hears that,
+/// the garbler has not.
+const STOPPED: [usize; 2] = [POINT[0], POINT[1] + 1];
 
 /// A change of one message by one role, with the causes that the honest peer may give. `always` if each such change is
 /// found.
@@ -134,58 +134,23 @@ struct Row {
 }
 
 const ROWS: &[Row] = &[
-    Row { name: "key and message", by: 0, message: 0, places: &[0, 31], causes: &[3], always: true },
-    Row {
-        name: "share of the prefix",
-        by: 0,
-        message: 0,
-        places: &[32, 50, 63],
-        causes: &[12],
-        always: true,
-    },
-    Row { name: "mask", by: 0, message: 0, places: &[64, 100, 139], causes: &[12], always: true },
-    Row { name: "proof of the input", by: 0, message: 0, places: &[140, 171], causes: &[12], always: true },
-    Row { name: "labels", by: 0, message: 0, places: &[172, 13_995], causes: &[9, 10], always: false },
-    Row {
-        name: "labels of public wires",
-        by: 0,
-        message: 0,
-        places: &[13_996, 14_020],
-        causes: &[9, 10],
-        always: false,
-    },
-    Row {
-        name: "labels of the peer's input",
-        by: 0,
-        message: 1,
-        places: &[3, 5000],
-        causes: &[9, 10],
-        always: false,
-    },
-    Row { name: "proof of the tables", by: 0, message: 2, places: &[0, 31], causes: &[10], always: true },
-    Row {
-        name: "masks of the result",
-        by: 0,
-        message: 3,
-        places: &[0, 40, 100],
-        causes: &[4, 8],
-        always: true,
-    },
-    Row { name: "nonce point", by: 0, message: 4, places: &[0, 13, 31], causes: &[4, 13], always: true },
-    Row { name: "MAC of the nonce point", by: 0, message: 4, places: &[32, 63], causes: &[13], always: true },
-    Row { name: "part of S", by: 0, message: 5, places: &[0, 20, 31], causes: &[4, 14], always: true },
-    Row { name: "share of the prefix", by: 1, message: 0, places: &[0, 31], causes: &[12], always: true },
-    Row { name: "mask", by: 1, message: 0, places: &[32, 107], causes: &[12], always: true },
-    Row { name: "proof of the input", by: 1, message: 0, places: &[108, 139], causes: &[12], always: true },
+    Row { name: "share of the prefix", by: 0, message: 0, places: &[0, 18, 31], causes: &[12], always: true },
+    Row { name: "mask", by: 0, message: 0, places: &[32, 68, 107], causes: &[12], always: true },
+    Row { name: "proof of the input", by: 0, message: 0, places: &[108, 139], causes: &[12], always: true },
+    Row { name: "labels", by: 0, message: 0, places: &[140, 13_963], causes: &[9, 10], always: false },
+    Row { name: "labels of the peer's input", by: 0, message: 0, places: &[13_967, 18_964], causes: &[9, 10], always: false },
+    Row { name: "labels of public wires", by: 0, message: 0, places: &[27_788, 27_812], causes: &[9, 10], always: false },
+    Row { name: "proof of the tables", by: 0, message: 1, places: &[0, 31], causes: &[10], always: true },
+    Row { name: "masks of the result", by: 0, message: 2, places: &[0, 40, 100], causes: &[4, 8], always: true },
+    Row { name: "nonce point", by: 0, message: 3, places: &[0, 13, 31], causes: &[4, 13], always: true },
+    Row { name: "MAC of the nonce point", by: 0, message: 3, places: &[32, 63], causes: &[13], always: true },
+    Row { name: "part of S", by: 0, message: 4, places: &[0, 20, 31], causes: &[4, 14], always: true },
+    Row { name: "key and message", by: 1, message: 0, places: &[0, 31], causes: &[3], always: true },
+    Row { name: "share of the prefix", by: 1, message: 0, places: &[32, 50, 63], causes: &[12], always: true },
+    Row { name: "mask", by: 1, message: 0, places: &[64, 100, 139], causes: &[12], always: true },
+    Row { name: "proof of the input", by: 1, message: 0, places: &[140, 171], causes: &[12], always: true },
     Row { name: "named public bits", by: 1, message: 1, places: &[0, 100], causes: &[9], always: true },
-    Row {
-        name: "masks of the result",
-        by: 1,
-        message: 2,
-        places: &[0, 40, 100],
-        causes: &[4, 8],
-        always: true,
-    },
+    Row { name: "masks of the result", by: 1, message: 2, places: &[0, 40, 100], causes: &[4, 8], always: true },
     Row { name: "nonce point", by: 1, message: 3, places: &[0, 13, 31], causes: &[4, 13], always: true },
     Row { name: "MAC of the nonce point", by: 1, message: 3, places: &[32, 63], causes: &[13], always: true },
     Row { name: "part of S", by: 1, message: 4, places: &[0, 20, 31], causes: &[4, 14], always: true },
@@ -361,7 +326,7 @@ fn a_check_that_fails_in_another_run_stops_the_signature() {
         go_on.send(()).unwrap();
         let ran = run.join().unwrap();
         assert!(matches!(ran.results[0], Err(Abort::Caller(_))), "{:?}", ran.results);
-        assert_eq!(ran.sent[0], POINT[0] + 1, "no part of S");
+        assert_eq!(ran.sent[0], POINT[0], "no nonce point, and no part of S");
     });
 }
 
@@ -435,7 +400,7 @@ fn parties_that_sign_other_messages_or_with_other_keys_stop_before_anything_is_s
         let (pair, key) = (&couple.pairs[index], &couple.keys[index]);
         key.sign(pair, &couple.circuit, ready, message, &mut Memory::default(), channel).await
     });
-    assert!(matches!(ran.results[1], Err(Abort::Disagreement)) && ran.sent[1] == 0);
+    assert!(matches!(ran.results[0], Err(Abort::Disagreement)) && ran.sent[0] == 0);
     assert!(couple.pairs.iter().all(|pair| !pair.ended()));
 }
 

@@ -190,7 +190,8 @@ impl PairKey {
         pair.guard(async {
             let mut link = Link::resume(pair, session, SIGNING, channel);
             let garbles = pair.role() == Role::Garbler;
-            // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A.
+            // [Ed25519 6] r = c - ρ_A - ρ_B; the garbler's part is c - ρ_A. The evaluator's goes with its masks of the
+            // results.
             let mask = masks.number::<Ed25519>(0..MASK_BITS)?;
             let known = |garbles: bool| if garbles { masked } else { Scalar::ZERO };
             let own = Zeroizing::new(known(garbles) - mask.value());
@@ -199,7 +200,7 @@ impl PairKey {
             let (first, second) = opening.split_at_mut(32);
             first.copy_from_slice(own_point.compress().as_bytes());
             second.copy_from_slice(&mask.tag());
-            let their_point = exchange(&mut link, &opening, |theirs| {
+            let their_point = exchange(&mut link, Role::Evaluator, &opening, |theirs| {
                 let (first, tag) = theirs.split_first_chunk::<32>().ok_or(Abort::Malformed)?;
                 let their_point = point(first)?;
                 let tag = tag.try_into().map_err(|_| Abort::Malformed)?;
@@ -256,7 +257,7 @@ impl PairKey {
                 return Err(damaged);
             }
             let mut link = Link::resume(pair, nonce.session, SIGNING, channel);
-            let theirs = exchange(&mut link, own.as_bytes(), |theirs| {
+            let theirs = exchange(&mut link, Role::Garbler, own.as_bytes(), |theirs| {
                 let theirs = scalar(theirs)?;
                 let fits =
                     EdwardsPoint::mul_base(&theirs) == nonce.their_point + self.their_point * challenge;
@@ -291,20 +292,20 @@ impl PairKey {
     }
 }
 
-/// Sends bytes and checks as many that it receives. The garbler speaks first; the evaluator says nothing if the
-/// garbler's are wrong.
+/// Sends bytes and checks as many that it receives. The party that speaks second says nothing if the other's are wrong.
 async fn exchange<L: Line, const N: usize, T>(
     link: &mut Link<'_, L>,
+    first: Role,
     own: &[u8; N],
     check: impl FnOnce(&[u8; N]) -> Result<T, Abort>,
 ) -> Result<T, Abort> {
-    let garbles = link.role() == Role::Garbler;
-    if garbles {
+    let begins = link.role() == first;
+    if begins {
         link.go_on()?;
         link.channel.say(own)?;
     }
     let theirs = check(&link.channel.block().await?)?;
-    if !garbles {
+    if !begins {
         link.go_on()?;
         link.channel.say(own)?;
     }

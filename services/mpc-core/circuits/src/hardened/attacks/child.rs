@@ -105,28 +105,28 @@ fn expected(key: &[u8; 32], chain: &[u8; 32]) -> ([u8; 32], [u8; 32]) {
 }
 
 /// The number of the message that opens a point, of the garbler and of the evaluator; both are the last.
-const POINT: [usize; 2] = [5, 4];
+const POINT: [usize; 2] = [4, 4];
 
 const ROWS: &[Row] = &[
     row("key and number", 0, 0, &[0, 31], &[3]),
     row("another share", 0, 0, &[32, 50, 63], &[13]),
     row("MAC of the share", 0, 0, &[64, 65, 96], &[13]),
-    row("agreement", 0, 1, &[0, 31], &[3]),
-    row("bits of the share", 0, 1, &[32, 63], &[12]),
-    row("mask", 0, 1, &[64, 100, 107], &[12]),
-    row("proof of the input", 0, 1, &[108, 139], &[12]),
-    labels("labels", 0, 1, &[140, 4200, 9867]),
-    labels("labels of public wires", 0, 1, &[9868, 14_000]),
-    labels("labels of the peer's input", 0, 2, &[3, 5000]),
-    row("proof of the tables", 0, 3, &[0, 31], &[10]),
-    row("masks of the result", 0, 4, &[0, 40, 75, 100], &[4, 8]),
-    row("point", 0, 5, &[0, 1, 32], &[4, 13]),
-    row("MAC of the point", 0, 5, &[33, 34, 65], &[13]),
+    row("bits of the share", 0, 1, &[0, 31], &[12]),
+    row("mask", 0, 1, &[32, 68, 75], &[12]),
+    row("proof of the input", 0, 1, &[76, 107], &[12]),
+    labels("labels", 0, 1, &[108, 4168, 9835]),
+    labels("labels of the peer's input", 0, 1, &[9839, 14_836]),
+    labels("labels of public wires", 0, 1, &[19_564, 23_696]),
+    row("proof of the tables", 0, 2, &[0, 31], &[10]),
+    row("masks of the result", 0, 3, &[0, 40, 75, 100], &[4, 8]),
+    row("point", 0, 4, &[0, 1, 32], &[4, 13]),
+    row("MAC of the point", 0, 4, &[33, 34, 65], &[13]),
     row("another share", 1, 0, &[0, 20, 31], &[13]),
     row("MAC of the share", 1, 0, &[32, 33, 64], &[13]),
-    row("bits of the share", 1, 1, &[0, 31], &[12]),
-    row("mask", 1, 1, &[32, 75], &[12]),
-    row("proof of the input", 1, 1, &[76, 107], &[12]),
+    row("agreement", 1, 1, &[0, 31], &[3]),
+    row("bits of the share", 1, 1, &[32, 63], &[12]),
+    row("mask", 1, 1, &[64, 107], &[12]),
+    row("proof of the input", 1, 1, &[108, 139], &[12]),
     row("named public bits", 1, 2, &[0, 100], &[9]),
     row("masks of the result", 1, 3, &[0, 40, 75, 100], &[4, 8]),
     row("point", 1, 4, &[0, 1, 32], &[4, 13]),

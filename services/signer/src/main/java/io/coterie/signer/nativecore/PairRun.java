@@ -26,8 +26,8 @@ import org.slf4j.LoggerFactory;
  * the other which set-up it has, since one of them may have started again: without a common one
  * they set up anew. Between nonce and answer the caller stores the nonce point.
  *
- * <p>With a prepared signature the party that speaks second says first that it is there: the
- * other's first message is too large to be kept for a run that has not started.
+ * <p>With a prepared signature the party with the higher number says first which set-up it uses,
+ * and then its part of the nonce.
  *
  * <p>An envelope is a byte that says the step, and what the core has said in it.
  */
