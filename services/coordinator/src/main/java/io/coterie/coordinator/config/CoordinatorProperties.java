@@ -1,6 +1,7 @@
 package io.coterie.coordinator.config;
 
 import io.coterie.channel.SendMode;
+import io.coterie.coordinator.session.AdaptiveTimeout;
 import java.net.URI;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -61,7 +62,9 @@ public record CoordinatorProperties(
     requesters = List.copyOf(requesters);
     clients = List.copyOf(clients);
     edges = Set.copyOf(edges);
-    for (Duration time : List.of(signing.max(), keygen.max(), presignatures.sessionTime())) {
+    for (Duration time :
+        List.of(
+            signing.max(), keygen.max(), presignatures.sessionTime(), AdaptiveTimeout.LONGEST)) {
       if (time.plus(limits.clockSkew()).compareTo(LONGEST_ORDER) > 0) {
         throw new IllegalArgumentException(
             "a session's time and the clock skew together are more than "

@@ -10,6 +10,10 @@ public final class AdaptiveTimeout {
   private static final double MEAN_WEIGHT = 0.125;
   private static final double VARIATION_WEIGHT = 0.25;
   private static final int VARIATIONS = 4;
+  private static final double GROWTH = 1.5;
+
+  /** Of the times that {@link #grown} gives: with a clock skew of 10 s as much as parties allow. */
+  public static final Duration LONGEST = Duration.ofSeconds(110);
 
   private final long minNanos;
   private final long maxNanos;
@@ -60,7 +64,19 @@ public final class AdaptiveTimeout {
    */
   public synchronized Duration next(int attempt) {
     double base = sampled ? mean + VARIATIONS * variation : initialNanos;
-    double nanos = Math.max(base, minNanos) * Math.pow(1.5, Math.min(attempt, 10));
+    double nanos = Math.max(base, minNanos) * Math.pow(GROWTH, Math.min(attempt, 10));
     return Duration.ofNanos((long) Math.min(nanos, maxNanos));
+  }
+
+  /**
+   * The least time of a session that computes for seconds, whose machine may be slow: it begins anew
+   * after a timeout, so that as little again would never be enough.
+   *
+   * @param least of the first session
+   * @param attempt as in {@link #next}
+   */
+  public static Duration grown(Duration least, int attempt) {
+    double nanos = least.toNanos() * Math.pow(GROWTH, Math.min(attempt, 10));
+    return Duration.ofNanos((long) Math.min(nanos, LONGEST.toNanos()));
   }
 }

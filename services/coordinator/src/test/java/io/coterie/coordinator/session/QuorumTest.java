@@ -211,4 +211,13 @@ class QuorumTest {
             () -> new AdaptiveTimeout(Duration.ZERO, Duration.ofSeconds(1), Duration.ofSeconds(2)))
         .isInstanceOf(IllegalArgumentException.class);
   }
+
+  @Test
+  void a_session_that_computes_long_gets_more_time_when_it_begins_anew() {
+    Duration least = Duration.ofSeconds(20);
+    assertThat(AdaptiveTimeout.grown(least, 0)).isEqualTo(least);
+    assertThat(AdaptiveTimeout.grown(least, 1)).isEqualTo(Duration.ofSeconds(30));
+    assertThat(AdaptiveTimeout.grown(least, 50)).isEqualTo(AdaptiveTimeout.LONGEST);
+    assertThat(AdaptiveTimeout.grown(Duration.ZERO, 50)).isZero();
+  }
 }

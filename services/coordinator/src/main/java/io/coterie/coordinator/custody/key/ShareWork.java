@@ -1,6 +1,7 @@
 package io.coterie.coordinator.custody.key;
 
 import io.coterie.coordinator.custody.key.KeyRecord.Holder;
+import io.coterie.coordinator.session.AdaptiveTimeout;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.proto.core.v1.KeyPublic;
@@ -34,9 +35,6 @@ record ShareWork(
 
   private static final Duration IMPORT_TIME = Duration.ofSeconds(40);
   private static final Duration IMPORT_TIME_OF_PARTY = Duration.ofSeconds(8);
-
-  /** With any clock skew that fits a party's own bound of two minutes. */
-  private static final Duration LONGEST_IMPORT_TIME = Duration.ofSeconds(110);
 
   ShareWork {
     parties = List.copyOf(parties);
@@ -90,18 +88,13 @@ record ShareWork(
   /**
    * The least time of a session: each pair of an imported key computes for a second and more.
    *
-   * @param attempt 0 for the first session of the request; each later one gets half as much again,
-   *     because a session of slow machines that is ended begins anew
+   * @param attempt 0 for the first session of the request
    */
   Duration leastTime(int attempt) {
-    if (!(change instanceof Import)) {
-      return Duration.ZERO;
-    }
-    Duration time = IMPORT_TIME.plus(IMPORT_TIME_OF_PARTY.multipliedBy(parties.size()));
-    for (int i = 0; i < attempt && time.compareTo(LONGEST_IMPORT_TIME) < 0; i++) {
-      time = time.plus(time.dividedBy(2));
-    }
-    return time.compareTo(LONGEST_IMPORT_TIME) < 0 ? time : LONGEST_IMPORT_TIME;
+    return change instanceof Import
+        ? AdaptiveTimeout.grown(
+            IMPORT_TIME.plus(IMPORT_TIME_OF_PARTY.multipliedBy(parties.size())), attempt)
+        : Duration.ZERO;
   }
 
   /** The reason to give when no session can succeed. */

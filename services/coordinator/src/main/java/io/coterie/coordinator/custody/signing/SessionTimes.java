@@ -62,13 +62,13 @@ final class SessionTimes {
    */
   Duration ofSession(Instant now, int attempt, boolean presigned, boolean canRetry) {
     Duration usual = timeout.next(attempt);
-    Duration least = presigned ? Duration.ZERO : this.least;
-    Duration time = usual.compareTo(least) < 0 ? least : usual;
+    Duration atLeast = presigned ? Duration.ZERO : AdaptiveTimeout.grown(least, attempt);
+    Duration time = usual.compareTo(atLeast) < 0 ? atLeast : usual;
     long patience = run.patienceNanos();
     if (patience > 0 && canRetry && time.toNanos() > patience / 2) {
       time =
           Duration.ofNanos(
-              Math.max(patience / 2, Math.max(least.toNanos(), timeout.min().toNanos())));
+              Math.max(patience / 2, Math.max(atLeast.toNanos(), timeout.min().toNanos())));
     }
     Duration untilExpiry = Duration.between(now, notAfter);
     return time.compareTo(untilExpiry) > 0 ? untilExpiry : time;
