@@ -69,8 +69,8 @@ public final class AdaptiveTimeout {
   }
 
   /**
-   * The least time of a session that computes for seconds, whose machine may be slow: it begins anew
-   * after a timeout, so that as little again would never be enough.
+   * The least time of a session that computes for seconds, whose machine may be slow: it begins
+   * anew after a timeout, so that as little again would never be enough.
    *
    * @param least of the first session
    * @param attempt as in {@link #next}

@@ -161,7 +161,7 @@ public final class PresignatureMaker {
               .map(Member::partyId)
               .collect(Collectors.toSet()));
       while (!stopping && running.get() < places.get()) {
-        Optional<Place> next = stock.next(stock.limits().isBusy(signings.getAsInt()), hasRoom);
+        Optional<Place> next = stock.next(signings.getAsInt(), hasRoom);
         if (next.isEmpty()) {
           return;
         }

@@ -254,7 +254,10 @@ public final class PresignatureStock implements KeyObserver {
   private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
     shelf.wanted = Math.min(most(shelf.combination), Math.max(FIRST_WANTED, wanted));
-    demand.run();
+    // The signature that takes one has not begun yet: what must wait for it is seen later.
+    if (!shelf.takesLong() || isLow(shelf)) {
+      demand.run();
+    }
   }
 
   private int most(Combination combination) {
@@ -295,11 +298,15 @@ public final class PresignatureStock implements KeyObserver {
    * <p>A session costs the parties about as much for one presignature as for several. So above the
    * low mark none is made for fewer than it can make, and below not only up to the mark.
    *
-   * @param busy whether signings are waiting, so that only what is nearly used up is made
+   * <p>What takes the parties' processors for long waits until nothing is signed, unless none is
+   * left.
+   *
+   * @param signings being worked on, as {@link Limits#isBusy} takes them: while the parties are
+   *     busy only what is nearly used up is made
    * @param hasRoom whether the parties of a signing set can do this now; true with it if so few are
    *     left that signings will soon find none
    */
-  synchronized Optional<Place> next(boolean busy, BiPredicate<List<Integer>, Boolean> hasRoom) {
+  synchronized Optional<Place> next(int signings, BiPredicate<List<Integer>, Boolean> hasRoom) {
     expire();
     int room = limits.maxTotal() - ready - making;
     if (room <= 0) {
@@ -309,12 +316,12 @@ public final class PresignatureStock implements KeyObserver {
     Optional<Shelf> emptiest =
         shelves.values().stream()
             .flatMap(sets -> sets.values().stream())
-            .filter(s -> isLow(s) || !busy && s.lacksASession())
+            .filter(s -> isLow(s) || !mustWait(s, signings) && s.lacksASession())
             .filter(s -> s.pausedUntilNanos - now <= 0)
             .filter(s -> reachable == null || reachable.containsAll(s.combination.signingSet()))
             // After a failure one at a time, so that a silent party does not take all places. So
             // is what takes a party long.
-            .filter(s -> s.making == 0 || s.failures == 0 && s.combination.messageBlocks() == 0)
+            .filter(s -> s.making == 0 || s.failures == 0 && !s.takesLong())
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
             .filter(s -> hasRoom.test(s.combination.signingSet(), isLow(s)))
             .min(Comparator.comparingDouble(Shelf::filled));
@@ -328,7 +335,13 @@ public final class PresignatureStock implements KeyObserver {
   }
 
   private boolean isLow(Shelf shelf) {
-    return shelf.stock() < Math.min(shelf.wanted, limits.lowMark());
+    return shelf.takesLong()
+        ? shelf.stock() == 0
+        : shelf.stock() < Math.min(shelf.wanted, limits.lowMark());
+  }
+
+  private boolean mustWait(Shelf shelf, int signings) {
+    return shelf.takesLong() ? signings > 0 : limits.isBusy(signings);
   }
 
   /**

@@ -50,6 +50,11 @@ final class Shelf {
     return wanted - stock() >= Math.min(batch, wanted);
   }
 
+  /** Whether one takes a party's processor for half a second and more. */
+  boolean takesLong() {
+    return combination.messageBlocks() > 0;
+  }
+
   double filled() {
     return (double) stock() / wanted;
   }

@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
@@ -30,6 +31,9 @@ class PresignatureStockTest {
 
   /** Wanted for messages of one length. */
   private static final int BLOCKS = 6;
+
+  /** Signings being worked on, as many as keep the parties busy. */
+  private static final int BUSY = 4;
 
   private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
   private final List<Presignature> abandoned = new ArrayList<>();
@@ -85,9 +89,9 @@ class PresignatureStockTest {
   /** Makes all that is wanted; how many. */
   private int fill() {
     int count = 0;
-    for (Optional<Place> next = stock.next(false, (set, _) -> true);
+    for (Optional<Place> next = stock.next(0, (set, _) -> true);
         next.isPresent();
-        next = stock.next(false, (set, _) -> true)) {
+        next = stock.next(0, (set, _) -> true)) {
       make(next.get());
       count += next.get().count();
     }
@@ -95,11 +99,11 @@ class PresignatureStockTest {
   }
 
   private Optional<Integer> nextCount(boolean busy) {
-    return stock.next(busy, (set, _) -> true).map(Place::count);
+    return stock.next(busy ? BUSY : 0, (set, _) -> true).map(Place::count);
   }
 
   private Optional<Combination> next(boolean busy) {
-    return stock.next(busy, (set, _) -> true).map(Place::combination);
+    return stock.next(busy ? BUSY : 0, (set, _) -> true).map(Place::combination);
   }
 
   private Optional<Presignature> take(Combination c) {
@@ -114,9 +118,9 @@ class PresignatureStockTest {
 
   @Test
   void what_is_wanted_grows_with_its_use_and_doubles_when_there_was_none() {
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     assertThat(take(A)).isEmpty();
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     want(A);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
@@ -137,6 +141,24 @@ class PresignatureStockTest {
   }
 
   @Test
+  void what_takes_long_waits_while_one_signs_unless_none_is_left() {
+    AtomicInteger demands = new AtomicInteger();
+    stock.listen(demands::incrementAndGet, abandoned::addAll);
+    want(ofBlocks(1));
+    assertThat(fill()).isPositive();
+    int before = demands.get();
+    assertThat(take(ofBlocks(1))).isPresent();
+    assertThat(demands).as("the signature that takes it has not begun").hasValue(before);
+    assertThat(stock.next(1, (set, _) -> true)).isEmpty();
+    make(stock.next(0, (set, _) -> true).orElseThrow());
+    while (take(ofBlocks(1)).isPresent()) {
+      assertThat(abandoned).isEmpty();
+    }
+    assertThat(demands).hasValueGreaterThan(before);
+    assertThat(stock.next(BUSY, (set, _) -> true)).isPresent();
+  }
+
+  @Test
   void those_for_messages_of_one_length_are_counted_in_blocks_and_made_one_at_a_time() {
     for (int blocks : new int[] {1, 2, 11}) {
       for (int signing = 0; signing < 3; signing++) {
@@ -145,7 +167,7 @@ class PresignatureStockTest {
     }
     List<Place> places = new ArrayList<>();
     for (int i = 0; i < 3; i++) {
-      places.add(stock.next(false, (set, _) -> true).orElseThrow());
+      places.add(stock.next(0, (set, _) -> true).orElseThrow());
     }
     assertThat(places.stream().map(place -> place.combination().messageBlocks()))
         .containsExactlyInAnyOrder(1, 2, 11);
@@ -170,10 +192,10 @@ class PresignatureStockTest {
     assertThat(promise(A)).as("nothing is being made").isEmpty();
     want(A);
     assertThat(promise(A)).as("nothing is being made yet").isEmpty();
-    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    Place place = stock.next(BUSY, (set, _) -> true).orElseThrow();
     List<Promise> promises = Stream.generate(() -> promise(A).orElseThrow()).limit(3).toList();
     assertThat(promises).allMatch(p -> !p.made().isDone());
-    assertThat(stock.next(true, (set, _) -> true)).as("others find fewer").isPresent();
+    assertThat(stock.next(BUSY, (set, _) -> true)).as("others find fewer").isPresent();
     make(place);
     Set<ByteString> ids = new HashSet<>();
     promises.forEach(p -> ids.add(p.made().getNow(Optional.empty()).orElseThrow().id()));
@@ -187,7 +209,7 @@ class PresignatureStockTest {
   void no_more_are_promised_than_are_being_made() {
     batch = 4;
     want(A);
-    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    Place place = stock.next(BUSY, (set, _) -> true).orElseThrow();
     for (int i = 0; i < place.count(); i++) {
       assertThat(promise(A)).isPresent();
     }
@@ -223,7 +245,7 @@ class PresignatureStockTest {
   private Place failing;
 
   private Promise promised() {
-    failing = stock.next(true, (set, _) -> true).orElseThrow();
+    failing = stock.next(BUSY, (set, _) -> true).orElseThrow();
     Promise promise = promise(A).orElseThrow();
     assertThat(promise.made()).isNotDone();
     return promise;
@@ -233,7 +255,7 @@ class PresignatureStockTest {
   void one_that_nobody_waits_for_any_more_is_for_the_next() {
     batch = 4;
     want(A);
-    Place place = stock.next(true, (set, _) -> true).orElseThrow();
+    Place place = stock.next(BUSY, (set, _) -> true).orElseThrow();
     Promise early = promise(A).orElseThrow();
     Promise late = promise(A).orElseThrow();
     assertThat(stock.abandon(early)).isEmpty();
@@ -247,12 +269,12 @@ class PresignatureStockTest {
   void parties_that_are_busy_make_what_is_nearly_used_up() {
     batch = 4;
     want(A);
-    assertThat(stock.next(true, (set, soonUsed) -> soonUsed)).isPresent();
+    assertThat(stock.next(BUSY, (set, soonUsed) -> soonUsed)).isPresent();
     want(A);
     want(A);
     assertThat(fill()).isPositive();
     assertThat(take(A)).isPresent();
-    assertThat(stock.next(false, (set, soonUsed) -> soonUsed)).as("above the mark").isEmpty();
+    assertThat(stock.next(0, (set, soonUsed) -> soonUsed)).as("above the mark").isEmpty();
   }
 
   @Test
@@ -303,9 +325,9 @@ class PresignatureStockTest {
     for (int i = 0; i < 3; i++) {
       assertThat(next(true)).contains(B);
     }
-    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(BUSY, (set, _) -> true)).isEmpty();
     want(A);
-    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(BUSY, (set, _) -> true)).isEmpty();
     assertThat(next(false)).contains(A);
   }
 
@@ -313,18 +335,18 @@ class PresignatureStockTest {
   void a_session_makes_what_lacks_and_no_more_than_it_can() {
     batch = 6;
     want(A);
-    Place few = stock.next(false, (set, _) -> true).orElseThrow();
+    Place few = stock.next(0, (set, _) -> true).orElseThrow();
     assertThat(few.count()).isEqualTo(4);
     assertThat(stock.making()).isEqualTo(4);
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     make(few);
     assertThat(stock.ready()).isEqualTo(4);
     want(A);
     want(A);
-    Place failing = stock.next(false, (set, _) -> true).orElseThrow();
-    Place succeeding = stock.next(false, (set, _) -> true).orElseThrow();
+    Place failing = stock.next(0, (set, _) -> true).orElseThrow();
+    Place succeeding = stock.next(0, (set, _) -> true).orElseThrow();
     assertThat(List.of(failing.count(), succeeding.count())).containsExactly(6, 6);
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     assertThat(stock.making()).isEqualTo(12);
     stock.failed(failing);
     assertThat(stock.making()).isEqualTo(6);
@@ -343,7 +365,7 @@ class PresignatureStockTest {
     want(A);
     want(A);
     assertThat(nextCount(true)).contains(6);
-    assertThat(stock.next(true, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(BUSY, (set, _) -> true)).isEmpty();
     // Also for all together there is a bound.
     stock = stock(16, 4, 8, 5);
     want(A);
@@ -351,7 +373,7 @@ class PresignatureStockTest {
     want(A);
     assertThat(nextCount(false)).contains(6);
     assertThat(nextCount(false)).contains(2);
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
   }
 
   @Test
@@ -362,7 +384,7 @@ class PresignatureStockTest {
     want(A);
     assertThat(fill()).isEqualTo(12);
     assertThat(take(A)).isPresent();
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(6);
     assertThat(stock.ready()).isEqualTo(16);
@@ -377,10 +399,10 @@ class PresignatureStockTest {
   void parties_that_have_enough_to_do_make_none() {
     want(A);
     want(A13);
-    assertThat(stock.next(false, (set, _) -> false)).isEmpty();
-    Optional<Place> next = stock.next(false, (set, _) -> !set.contains(2));
+    assertThat(stock.next(0, (set, _) -> false)).isEmpty();
+    Optional<Place> next = stock.next(0, (set, _) -> !set.contains(2));
     assertThat(next.map(Place::combination)).contains(A13);
-    assertThat(stock.next(false, (set, _) -> set.contains(2)).map(Place::combination)).contains(A);
+    assertThat(stock.next(0, (set, _) -> set.contains(2)).map(Place::combination)).contains(A);
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
@@ -402,7 +424,7 @@ class PresignatureStockTest {
     for (int i = 0; i < 4; i++) {
       assertThat(take(A)).isPresent();
     }
-    Place late = stock.next(false, (set, _) -> true).orElseThrow();
+    Place late = stock.next(0, (set, _) -> true).orElseThrow();
     stock.renewed("keys/a");
     assertThat(abandoned).hasSize(8);
     make(late);
@@ -432,25 +454,25 @@ class PresignatureStockTest {
     assertThat(stock.ready()).isEqualTo(30);
     stock = stock(0, 0, 0, 1);
     want(A);
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
   }
 
   @Test
   void what_was_not_made_is_tried_again_after_a_pause_that_grows_and_one_at_a_time() {
     want(A);
-    stock.failed(stock.next(false, (set, _) -> true).orElseThrow());
+    stock.failed(stock.next(0, (set, _) -> true).orElseThrow());
     assertThat(stock.making()).isZero();
     long[] pauses = {250, 500, 1_000};
     for (long pause : pauses) {
       now += Duration.ofMillis(pause).toNanos() - 1;
-      assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+      assertThat(stock.next(0, (set, _) -> true)).isEmpty();
       now += 1;
-      Place place = stock.next(false, (set, _) -> true).orElseThrow();
-      assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+      Place place = stock.next(0, (set, _) -> true).orElseThrow();
+      assertThat(stock.next(0, (set, _) -> true)).isEmpty();
       stock.failed(place);
     }
     now += Duration.ofMillis(2_000).toNanos();
-    make(stock.next(false, (set, _) -> true).orElseThrow());
+    make(stock.next(0, (set, _) -> true).orElseThrow());
     assertThat(fill()).isEqualTo(3);
   }
 
@@ -490,7 +512,7 @@ class PresignatureStockTest {
   @Test
   void what_was_dropped_while_it_was_made_is_not_kept() {
     want(A);
-    Place making = stock.next(false, (set, _) -> true).orElseThrow();
+    Place making = stock.next(0, (set, _) -> true).orElseThrow();
     stock.renewed("keys/a");
     make(making);
     assertThat(stock.ready()).isZero();
@@ -498,11 +520,11 @@ class PresignatureStockTest {
     assertThat(dropped("late")).isEqualTo(1);
     assertThat(abandoned).hasSize(1);
     want(A);
-    making = stock.next(false, (set, _) -> true).orElseThrow();
+    making = stock.next(0, (set, _) -> true).orElseThrow();
     stock.refused(A);
     // Wanted again meanwhile: the session that began before is of no use for it.
     want(A);
-    Place other = stock.next(false, (set, _) -> true).orElseThrow();
+    Place other = stock.next(0, (set, _) -> true).orElseThrow();
     make(making);
     assertThat(stock.ready()).isZero();
     make(other);
@@ -523,7 +545,7 @@ class PresignatureStockTest {
     assertThat(take(A)).isEmpty();
     assertThat(dropped("expired")).isEqualTo(2);
     now += IDLE.toNanos();
-    assertThat(stock.next(false, (set, _) -> true)).isEmpty();
+    assertThat(stock.next(0, (set, _) -> true)).isEmpty();
     want(A);
     // Forgotten: it starts small again.
     assertThat(fill()).isEqualTo(4);
@@ -550,7 +572,7 @@ class PresignatureStockTest {
                   for (int j = 0; j < 2_000; j++) {
                     take(A).ifPresent(p -> taken.add(p.id()));
                     stock
-                        .next(j % 2 == 0, (set, _) -> true)
+                        .next(j % 2 == 0 ? BUSY : 0, (set, _) -> true)
                         .ifPresent(
                             c -> {
                               List<ByteString> ids =
