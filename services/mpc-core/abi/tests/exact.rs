@@ -97,7 +97,7 @@ fn a_wrong_frame_names_its_sender_and_ends_the_set_up() {
     let mut sent = 0;
     let (done, aborts) = run_with(sessions.into(), |from, _, envelope| {
         sent += usize::from(from == 2);
-        if from == 2 && sent == 3 {
+        if from == 2 && sent == 2 {
             *envelope.last_mut().unwrap() ^= 1;
         }
     });

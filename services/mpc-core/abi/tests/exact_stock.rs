@@ -119,7 +119,7 @@ fn parties_that_take_two_different_ones_do_not_understand_each_other() {
     let mut from = Vec::new();
     let (done, aborts) = run_with(starts.into(), |sender, _, _| from.push(sender));
     assert!(done.is_empty() && aborts.is_empty(), "{done:?} {aborts:?}");
-    assert_eq!(from, [2], "the garbler's first message, and no answer");
+    assert_eq!(from, [3], "the evaluator's first message, and no answer");
     assert!(!has(&keys, 2, 2, 5) && !has(&keys, 3, 3, 5));
     // The halves that nobody will use.
     assert!(has(&keys, 2, 3, 6) && has(&keys, 3, 2, 6));

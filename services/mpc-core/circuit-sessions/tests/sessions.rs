@@ -224,7 +224,7 @@ fn found<T>(ran: &Ran<T>, sender: u32) -> (AbortCause, Vec<PartyId>, Vec<PartyId
 fn what_is_wrong_in_a_nonce_has_a_cause_names_its_sender_and_ends_the_set_up() {
     let circuit = circuit();
     for (sender, number, cause) in [
-        (1, 2, AbortCause::WrongAuthenticator),
+        (1, 1, AbortCause::WrongAuthenticator),
         (2, 0, AbortCause::WrongInput),
         (2, 1, AbortCause::WrongLabel),
         (2, 2, AbortCause::WrongAuthenticator),
@@ -282,10 +282,10 @@ fn parties_that_hold_different_things_do_not_understand_each_other_and_blame_nob
         circuit: Arc::clone(&circuit),
         ready: ready[which][side].take().unwrap(),
     };
-    let (from, opening) = talk::<OpenNonce>(1, input(0, 0), MESSAGE);
-    let (mut other, _) = talk::<OpenNonce>(2, input(1, 1), MESSAGE);
+    let (from, opening) = talk::<OpenNonce>(2, input(1, 0), MESSAGE);
+    let (mut other, _) = talk::<OpenNonce>(1, input(0, 1), MESSAGE);
     let said = from.seal(&opening.outgoing[0], &mut rng(1)).unwrap();
-    let step = other.handle(party(1), &said, &mut rng(1));
+    let step = other.handle(party(2), &said, &mut rng(1));
     assert!(matches!(step.progress, Progress::Dropped(_)) && step.outgoing.is_empty());
     assert!(first.iter().all(|paired| !paired.ended()));
 }
@@ -314,9 +314,9 @@ fn a_test_signature_that_is_not_the_owners_is_a_suspicion() {
     bytes[prefix_with_first] ^= 1;
     let ran = run::<Pairing>([first, ImportedShare::decode(&bytes).unwrap()], &[], &mut honest);
     // The first that has the nonce says nothing more, so the other waits.
-    let [None, Some(abort)] = &ran.aborts else { panic!("{:?}", ran.aborts) };
+    let [Some(abort), None] = &ran.aborts else { panic!("{:?}", ran.aborts) };
     assert_eq!((abort.cause, abort.culprits.as_slice()), (AbortCause::WrongTestSignature, &[][..]));
-    assert_eq!(abort.suspects, [party(1)]);
+    assert_eq!(abort.suspects, [party(2)]);
     assert!(ran.done.iter().all(Option::is_none));
 }
 

@@ -365,10 +365,10 @@ fn another_share_or_share_plus_q_is_refused() {
     let other_bit = |bound: &mut BoundShare<Ed25519>| bound.input.bits[100] ^= 1;
     let ([_, evaluator], _) = enter([honest(), honest()], other_bit, [honest(), honest()]);
     assert!(matches!(evaluator, Err(Abort::Input)));
-    let ([garbler, _], _) = enter([honest(), honest()], |_| {}, [honest(), flip(0, 3, 1)]);
+    let ([garbler, _], _) = enter([honest(), honest()], |_| {}, [honest(), flip(0, 35, 1)]);
     assert!(matches!(garbler, Err(Abort::Input)));
     // Another correction than the one that was opened.
     let other_correction = |bound: &mut BoundShare<Ed25519>| bound.corrections[0] += Scalar::ONE;
-    let ([_, evaluator], _) = enter([honest(), honest()], other_correction, [honest(), honest()]);
-    assert!(matches!(evaluator, Err(Abort::Disagreement)));
+    let ([garbler, _], _) = enter([honest(), honest()], other_correction, [honest(), honest()]);
+    assert!(matches!(garbler, Err(Abort::Disagreement)));
 }
