@@ -269,8 +269,7 @@ class PreparedTest extends ExactFixture {
     ByteString two = prepare(1, 2);
     Order.Builder signing =
         presigned(one, MESSAGE, 1, 2).setDeadline(Installation.in(Duration.ofSeconds(2)));
-    SessionId first =
-        i.coordinator.giveBytes(signing.build().toByteString(), List.of(party(1)));
+    SessionId first = i.coordinator.giveBytes(signing.build().toByteString(), List.of(party(1)));
     SessionId second =
         i.coordinator.giveBytes(
             signing.setPresignatureId(two).build().toByteString(), List.of(party(2)));
@@ -293,21 +292,28 @@ class PreparedTest extends ExactFixture {
             presigned(ordered, MESSAGE, 1, 2)
                 .setDeadline(Installation.in(Duration.ofSeconds(3)))
                 .build());
-    // The garbler has spoken first: the corrupt party's core does not understand it.
-    Abort abort = report(2, session).getAborted();
+    // The corrupt party evaluates, so it has spoken first: the honest one hears another one than it
+    // uses.
+    Abort abort = report(1, session).getAborted();
     assertThat(abort.getCause()).isEqualTo(AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH);
-    assertThat(abort.getSuspectsList()).containsExactly(1);
-    assertThat(report(1, session).getTimedOut().getMissingList()).containsExactly(2);
+    assertThat(abort.getSuspectsList()).containsExactly(2);
+    assertThat(report(2, session).getTimedOut().getMissingList()).containsExactly(1);
     assertUnknown(ordered, 1, 2);
     swapped.clear();
     assertThat(sign(MESSAGE, 1, 2)).isEqualTo(SIGNATURE);
-    // The other way round: the honest party hears another one than it uses.
+    // The other way round: the corrupt party's core does not understand what the honest one said
+    // first.
     ByteString garbled = prepare(2, 3);
     swapped.put(garbled, prepare(2, 3));
-    SessionId other = i.coordinator.give(presigned(garbled, MESSAGE, 2, 3).build());
-    Abort named = report(3, other).getAborted();
+    SessionId other =
+        i.coordinator.give(
+            presigned(garbled, MESSAGE, 2, 3)
+                .setDeadline(Installation.in(Duration.ofSeconds(3)))
+                .build());
+    Abort named = report(2, other).getAborted();
     assertThat(named.getCause()).isEqualTo(AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH);
-    assertThat(named.getSuspectsList()).containsExactly(2);
+    assertThat(named.getSuspectsList()).containsExactly(3);
+    assertThat(report(3, other).getTimedOut().getMissingList()).containsExactly(2);
     swapped.clear();
     assertThat(sign(MESSAGE, 2, 3)).as("nobody is left out for it").isEqualTo(SIGNATURE);
   }
