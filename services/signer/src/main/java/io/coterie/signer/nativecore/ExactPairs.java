@@ -8,6 +8,7 @@ import io.coterie.proto.core.v1.FindPair;
 import io.coterie.proto.core.v1.ImportCall;
 import io.coterie.proto.core.v1.Party;
 import io.coterie.proto.core.v1.SessionConfig;
+import io.coterie.proto.core.v1.Step;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.ProtocolCore;
 import java.nio.ByteBuffer;
@@ -17,6 +18,7 @@ import java.security.NoSuchAlgorithmException;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The set-ups that this party's vault has with each of its peers for imported keys, and the steps
@@ -32,7 +34,20 @@ final class ExactPairs {
   /** The run that sets a pair up now. Guarded by itself. */
   private final Map<Name, SetsUp> settingUp = new HashMap<>();
 
+  /**
+   * The last set-up of each pair. The vault has it under the key's name, which a share of another
+   * import can have, too.
+   */
+  private final Map<Name, Made> made = new ConcurrentHashMap<>();
+
+  /** A lock for each pair, under which its set-ups end, so that each run notes its own. */
+  private final Map<Name, Object> ends = new ConcurrentHashMap<>();
+
+  private final CircuitRoom room = new CircuitRoom();
+
   private record Name(String key, int self, int peer) {}
+
+  private record Made(ByteString setUp, ByteString sealedShare) {}
 
   /** A run that sets a pair up if it has to. */
   interface SetsUp {
@@ -104,6 +119,43 @@ final class ExactPairs {
     return starter.start(step, sealedShare);
   }
 
+  /** Takes room for a run; see {@link CircuitRoom#take}. */
+  CircuitRoom.Place room(int peer, int blocks, CircuitRoom.Use use) throws RefusedException {
+    return room.take(peer, blocks, use);
+  }
+
+  /**
+   * Gives a run that sets a pair up a message of the peer.
+   *
+   * @param sealedShare that it does so with
+   */
+  Step pair(
+      SessionConfig session,
+      int peer,
+      ByteString sealedShare,
+      ProtocolCore.Run run,
+      byte[] envelope) {
+    Name name = name(session, peer);
+    synchronized (ends.computeIfAbsent(name, _ -> new Object())) {
+      Step step = run.handle(peer, envelope);
+      if (step.hasDone()) {
+        made.put(name, new Made(setUp(session, peer), sealedShare));
+      }
+      return step;
+    }
+  }
+
+  /**
+   * The set-up of this party with a peer that was made with this share; empty if there is none, or
+   * one that another share of that name was used for.
+   */
+  ByteString setUp(SessionConfig session, int peer, ByteString sealedShare) {
+    ByteString present = setUp(session, peer);
+    return new Made(present, sealedShare).equals(made.get(name(session, peer)))
+        ? present
+        : ByteString.EMPTY;
+  }
+
   /** The set-up of this party with a peer, by its name at both; empty if there is none. */
   ByteString setUp(SessionConfig session, int peer) {
     FindPair call =
@@ -167,6 +219,7 @@ final class ExactPairs {
 
   /** Ends the set-ups of a key with every peer. */
   void drop(String key) {
+    made.keySet().removeIf(name -> name.key().equals(key));
     drop(DropPair.newBuilder().setKeyId(key));
   }
 

@@ -10,6 +10,7 @@ import io.coterie.proto.core.v1.Step;
 import io.coterie.proto.core.v1.Waiting;
 import io.coterie.signer.order.RefusedException;
 import io.coterie.signer.party.ProtocolCore;
+import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -25,6 +26,9 @@ final class ImportRun implements ProtocolCore.Run {
   private final ByteString sealedShare;
   private final ExactPairs pairs;
   private final SortedMap<Integer, ProtocolCore.Run> running = new TreeMap<>();
+
+  /** Room for each pair that has not made the test signature. */
+  private final Map<Integer, CircuitRoom.Place> rooms = new TreeMap<>();
 
   /** The set-ups that this session has made, by peer. */
   private final Map<Integer, ByteString> made = new TreeMap<>();
@@ -42,6 +46,7 @@ final class ImportRun implements ProtocolCore.Run {
     this.pairs = pairs;
     try {
       for (int peer : ExactPairs.peers(session)) {
+        rooms.put(peer, pairs.room(peer, 1, CircuitRoom.Use.PREPARES));
         SessionConfig step = ExactPairs.step(session, peer, ExactProtocol.PAIR).build();
         running.put(peer, pairs.start(step, sealedShare));
       }
@@ -78,7 +83,7 @@ final class ImportRun implements ProtocolCore.Run {
           .setDropped(Dropped.newBuilder().setReason(RejectReason.REJECT_REASON_ROUND_PAST))
           .build();
     }
-    Step step = run.handle(sender, envelope);
+    Step step = pairs.pair(session, sender, sealedShare, run, envelope);
     Step.Builder next = Step.newBuilder();
     say(next, step, sender);
     if (step.hasAbort()) {
@@ -92,7 +97,8 @@ final class ImportRun implements ProtocolCore.Run {
     if (step.hasDone()) {
       running.remove(sender);
       run.close();
-      made.put(sender, pairs.setUp(session, sender));
+      giveRoomBack(sender);
+      made.put(sender, pairs.setUp(session, sender, sealedShare));
       if (running.isEmpty()) {
         over = true;
         done = true;
@@ -112,6 +118,13 @@ final class ImportRun implements ProtocolCore.Run {
         .forEach(said -> next.addOutgoing(said.toBuilder().setRecipient(peer).setRound(ROUND)));
   }
 
+  private void giveRoomBack(int peer) {
+    CircuitRoom.Place place = rooms.remove(peer);
+    if (place != null) {
+      place.close();
+    }
+  }
+
   private Step waiting(Step.Builder step) {
     return step.setRound(ROUND)
         .setWaiting(Waiting.newBuilder().addAllMissing(running.keySet()))
@@ -122,6 +135,7 @@ final class ImportRun implements ProtocolCore.Run {
   public void close() {
     running.values().forEach(ProtocolCore.Run::close);
     running.clear();
+    List.copyOf(rooms.keySet()).forEach(this::giveRoomBack);
     if (!done) {
       // There is no such key, so nothing made with its shares stays in memory.
       made.forEach((peer, setUp) -> pairs.drop(session, peer, setUp));

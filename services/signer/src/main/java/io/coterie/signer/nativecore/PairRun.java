@@ -34,6 +34,12 @@ import org.slf4j.LoggerFactory;
 final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
   private static final Logger log = LoggerFactory.getLogger(PairRun.class);
 
+  /**
+   * Longest message of a later step that is kept. A peer is faster only while the nonce point is on
+   * its way to the disk, and then says a number of 32 bytes.
+   */
+  private static final int MAX_EARLY_BYTES = 4096;
+
   /** The steps, in order. Each is a round of the session. */
   private enum Stage {
     OFFER,
@@ -61,6 +67,9 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
   /** The set-up of this party with its peer that the session uses; empty for none. */
   private ByteString setUp;
 
+  /** Until the nonce is open: the circuit is used up then. */
+  private final CircuitRoom.Place room;
+
   private final Step firstStep;
 
   private Stage stage;
@@ -84,10 +93,12 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     this.pairs = pairs;
     this.peer = peer;
     this.work = ExactProtocol.of(session.getProtocol()).orElseThrow();
-    this.setUp = pairs.setUp(session, peer);
+    boolean prepared = work == ExactProtocol.NONCE;
+    this.setUp = prepared ? pairs.setUp(session, peer) : pairs.setUp(session, peer, sealedShare);
+    this.room = pairs.room(peer, messageBlocks(), use());
     this.stage = Stage.OFFER;
     Step.Builder first = Step.newBuilder();
-    if (work != ExactProtocol.NONCE) {
+    if (!prepared) {
       this.firstStep = waiting(first.addOutgoing(outgoing(setUp)));
     } else if (session.getSelf() < peer) {
       this.held = usePrepared();
@@ -100,10 +111,18 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     }
   }
 
+  private CircuitRoom.Use use() {
+    return switch (work) {
+      case PREPARE -> CircuitRoom.Use.BACKGROUND;
+      case NONCE -> CircuitRoom.Use.PREPARED;
+      case PAIR, ANSWER -> CircuitRoom.Use.PREPARES;
+    };
+  }
+
   /**
    * Starts with the other party of the session.
    *
-   * @throws RefusedException if the core does not have the prepared signature
+   * @throws RefusedException if the core does not have the prepared signature, or there is no room
    */
   static ProtocolCore.Run start(SessionConfig session, ByteString sealedShare, ExactPairs pairs)
       throws RefusedException {
@@ -117,6 +136,7 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
       run = started;
       return started.firstStep();
     } catch (RefusedException e) {
+      room.close();
       throw new RefusedException(
           RefusalReason.REFUSAL_REASON_PRESIGNATURE_UNKNOWN,
           "this party's set-up with its peer is not the one that it was prepared under");
@@ -154,7 +174,10 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     if (said == stage.ordinal() && stage != Stage.RECORD && stage != Stage.OVER) {
       return hear(Step.newBuilder(), Arrays.copyOfRange(envelope, 1, envelope.length));
     }
-    if (said > stage.ordinal() && said < Stage.OVER.ordinal() && early == null) {
+    if (said > stage.ordinal()
+        && said < Stage.OVER.ordinal()
+        && envelope.length <= MAX_EARLY_BYTES
+        && early == null) {
       early = envelope.clone();
       return waiting(Step.newBuilder());
     }
@@ -202,7 +225,11 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     if (stage == Stage.PAIR && givesWay) {
       return retry(out, "a signature sets the pair up");
     }
-    return follow(out, current.handle(peer, body));
+    return follow(
+        out,
+        stage == Stage.PAIR
+            ? pairs.pair(session, peer, sealedShare, current, body)
+            : current.handle(peer, body));
   }
 
   /** Takes over what the core says in the present step. */
@@ -228,11 +255,12 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     return switch (stage) {
       case PAIR -> {
         pairs.endSetUp(session, peer, this);
-        setUp = pairs.setUp(session, peer);
+        setUp = pairs.setUp(session, peer, sealedShare);
         yield enter(out, Stage.PREPARE);
       }
       case PREPARE -> isBackground() ? over(out, done) : enter(out, Stage.NONCE);
       case NONCE -> {
+        room.close();
         stage = Stage.RECORD;
         noncePoint = done.getNoncePoint();
         yield out.setRound(stage.round())
@@ -246,7 +274,7 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
 
   /** A set-up that was made meanwhile stays, unless a signature waits for another one. */
   private boolean mayBeginSetUp() {
-    boolean latest = !isBackground() || pairs.setUp(session, peer).equals(setUp);
+    boolean latest = !isBackground() || pairs.setUp(session, peer, sealedShare).equals(setUp);
     return latest && pairs.beginSetUp(session, peer, this);
   }
 
@@ -271,6 +299,9 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
           };
       run = started;
       first = started.firstStep();
+      if (next == Stage.PREPARE && !usesOwnSetUp()) {
+        return retry(out, "another session has set the pair up meanwhile");
+      }
     } catch (RefusedException e) {
       // Another session of the pair has set up anew meanwhile, or the vault is full.
       log.warn("a step of a pair could not start: {} {}", next, e.detail());
@@ -285,6 +316,11 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     return hear(
         Step.newBuilder().addAllOutgoing(entered.getOutgoingList()),
         Arrays.copyOfRange(heard, 1, heard.length));
+  }
+
+  /** Whether the vault has had this session's set-up all the while. */
+  private boolean usesOwnSetUp() {
+    return !setUp.isEmpty() && setUp.equals(pairs.setUp(session, peer, sealedShare));
   }
 
   private int messageBlocks() {
@@ -338,12 +374,14 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
   }
 
   private Step over(Step.Builder out, Done done) {
+    room.close();
     stage = Stage.OVER;
     return out.setRound(stage.round()).setDone(done).build();
   }
 
   private Step end(Step.Builder out, Abort.Builder abort) {
     closeStep();
+    room.close();
     pairs.endSetUp(session, peer, this);
     int round = stage.round();
     stage = Stage.OVER;
@@ -388,6 +426,7 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
 
   @Override
   public void close() {
+    room.close();
     pairs.endSetUp(session, peer, this);
     if (stage == Stage.RECORD) {
       stage = Stage.OVER;
