@@ -123,7 +123,8 @@ public final class PresignatureStock implements KeyObserver {
    * @param messageBlocks of the messages that are signed; 0 if they may have any length
    */
   public record Purpose(String key, int epoch, KeyTarget target, int messageBlocks) {
-    static Purpose of(Combination combination) {
+    /** That of a combination. */
+    public static Purpose of(Combination combination) {
       return new Purpose(
           combination.key(),
           combination.epoch(),
@@ -395,9 +396,21 @@ public final class PresignatureStock implements KeyObserver {
         == shelf;
   }
 
-  /** A party does not know a presignature that it had made: it knows none of before. */
-  public synchronized void forgotten(int party) {
-    empty(c -> c.signingSet().contains(party), Dropped.UNKNOWN);
+  /**
+   * A party does not know a presignature that it had made: it has started again, and knows none of
+   * before. But a pair that has prepared a signature may have set up anew with that key alone,
+   * which either of the two can have come about: it says nothing of what they have made with
+   * others.
+   */
+  public synchronized void unknown(int party, Combination combination) {
+    boolean ofPair = combination.messageBlocks() > 0;
+    empty(
+        c ->
+            ofPair
+                ? c.key().equals(combination.key())
+                    && c.signingSet().equals(combination.signingSet())
+                : c.signingSet().contains(party),
+        Dropped.UNKNOWN);
   }
 
   /** The parties of a key have new shares, or none can be made with them: nothing is wanted. */

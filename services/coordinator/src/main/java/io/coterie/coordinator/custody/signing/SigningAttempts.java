@@ -231,12 +231,7 @@ public final class SigningAttempts {
             .filter(m -> reachable.contains(m) && !services.chooser().isSuspect(m))
             .map(Member::partyId)
             .collect(Collectors.toSet());
-    Purpose purpose =
-        new Purpose(
-            intent.key(),
-            keyPublic.getEpoch(),
-            subject.toSign().target(),
-            subject.messageBlocks(intent.scheme()));
+    Purpose purpose = Purpose.of(combination(List.of()));
     Optional<Presignature> ready = presignatures.take(purpose, usable::containsAll);
     if (ready.isPresent() || !presignatures.limits().isBusy(services.turns().running())) {
       return ready;
@@ -370,7 +365,7 @@ public final class SigningAttempts {
             .forEach(m -> candidates.failed(m.partyId()));
       }
       case EPOCH -> candidates.atOtherEpoch(party);
-      case PRESIGNATURE -> presignatures.forgotten(party);
+      case PRESIGNATURE -> presignatures.unknown(party, combination(parties));
     }
   }
 

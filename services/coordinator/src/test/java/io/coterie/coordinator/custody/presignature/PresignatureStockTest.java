@@ -227,7 +227,7 @@ class PresignatureStockTest {
     assertThat(failed.made().getNow(null)).isEmpty();
     now += Duration.ofMinutes(1).toNanos();
     Promise lost = promised();
-    stock.forgotten(1);
+    stock.unknown(1, A);
     assertThat(lost.made().getNow(null)).isEmpty();
     stock.failed(failing);
     now += Duration.ofMinutes(1).toNanos();
@@ -283,11 +283,32 @@ class PresignatureStockTest {
     want(A);
     want(A);
     assertThat(fill()).isEqualTo(16);
-    stock.forgotten(2);
+    stock.unknown(2, A);
     assertThat(dropped("unknown")).isEqualTo(16);
     assertThat(fill()).isEqualTo(4);
     assertThat(take(A)).isPresent();
     assertThat(fill()).isEqualTo(2);
+  }
+
+  /** A corrupt party can have that come about with its own pair, and with no other. */
+  @Test
+  void a_pair_that_sets_up_anew_loses_what_it_has_prepared_and_nothing_else() {
+    Combination pair = exact(1, 1, 2);
+    Combination longer = exact(3, 1, 2);
+    Combination otherPair = exact(1, 1, 3);
+    for (Combination each : List.of(A, pair, longer, otherPair)) {
+      want(each);
+    }
+    fill();
+    stock.unknown(1, pair);
+    assertThat(abandoned).extracting(Presignature::combination).containsOnly(pair, longer);
+    assertThat(take(A)).isPresent();
+    assertThat(take(longer)).isEmpty();
+    assertThat(take(pair).orElseThrow().combination()).isEqualTo(otherPair);
+  }
+
+  private static Combination exact(int blocks, Integer... pair) {
+    return new Combination("keys/exact", 1, List.of(pair), KeyTarget.SELF, blocks);
   }
 
   @Test
@@ -483,7 +504,7 @@ class PresignatureStockTest {
     want(B);
     fill();
     assertThat(stock.ready()).isEqualTo(12);
-    stock.forgotten(3);
+    stock.unknown(3, A13);
     assertThat(dropped("unknown")).isEqualTo(4);
     assertThat(abandoned).hasSize(4).allMatch(p -> p.combination().equals(A13));
     stock.reachable(Set.of(1, 2));
@@ -580,7 +601,7 @@ class PresignatureStockTest {
                                       .limit(c.count())
                                       .toList();
                               if (ids.getFirst().byteAt(0) % 5 == 0) {
-                                stock.forgotten(1);
+                                stock.unknown(1, A);
                               }
                               stock.made(c, ids, new SessionId(ids.getFirst()));
                             });
