@@ -10,6 +10,7 @@ mod attacks;
 mod circuit;
 #[cfg(test)]
 mod clear;
+mod encoding;
 mod node;
 mod opened;
 mod seed;
@@ -20,6 +21,6 @@ mod tests;
 mod vectors;
 
 pub use circuit::{Ready, SEED_BYTES, Step, StepCircuit};
-pub use node::{KeyShares, Node, PublicNode};
-pub use seed::{PairSeed, SeedShare, UnconfirmedSeed, split_seed};
+pub use node::{KeyShares, Node, PublicNode, ShamirShare};
+pub use seed::{PairSeed, SeedShare, UnconfirmedSeed, split_seed, split_seed_for};
 pub use slip10::Slip10Node;

@@ -37,6 +37,14 @@ pub struct KeyShares<'a> {
     pub their_point: &'a [u8; POINT_BYTES],
 }
 
+/// One of two shares of a key as Shamir's scheme with threshold 2 has them.
+pub struct ShamirShare<const POINT: usize> {
+    /// This party's share, in the byte order of the curve's standard.
+    pub share: Secret<[u8; 32]>,
+    /// The points of this party's share and of the peer's, compressed.
+    pub points: [[u8; POINT]; 2],
+}
+
 /// A key of BIP-32 as two of its parties hold it: shares that add up to the private key.
 pub struct Node {
     public: PublicNode,
@@ -58,13 +66,24 @@ impl Node {
     /// as for a sum, and for numbers that are zero or equal.
     #[must_use]
     pub fn from_shamir(public: PublicNode, shares: &KeyShares<'_>, own: u16, peer: u16) -> Option<Node> {
-        if own == 0 || peer == 0 {
-            return None;
-        }
-        let (x, y) = (Scalar::from(u32::from(own)), Scalar::from(u32::from(peer)));
-        // Lagrange's coefficients of the line at 0; both numbers are public.
-        let inverse = Option::<Scalar>::from((y - x).invert())?;
-        Self::weighted(public, shares, &(y * inverse), &-(x * inverse))
+        let (own, their) = weights(own, peer)?;
+        Self::weighted(public, shares, &own, &their)
+    }
+
+    /// Both shares as Shamir's scheme with threshold 2 has them, for the parties of these numbers: what a reshare to
+    /// more parties takes, and [`Node::from_shamir`]. `None` for numbers that are zero or equal, and if a share is zero:
+    /// a peer that chooses its mask can have that, and no honest party does.
+    #[must_use]
+    pub fn to_shamir(&self, own: u16, peer: u16) -> Option<ShamirShare<POINT_BYTES>> {
+        let (own, their) = weights(own, peer)?;
+        let inverse = |weight: Scalar| Option::<Scalar>::from(weight.invert());
+        let (own, their) = (inverse(own)?, inverse(their)?);
+        let share = Zeroizing::new(decode_scalar(self.share.expose())?);
+        let share = Zeroizing::new(*share * own);
+        let points = [encode_point(&(self.point * own)), encode_point(&(self.their_point * their))];
+        // The identity has no encoding that is read.
+        points.iter().map(decode_point).collect::<Option<Vec<_>>>()?;
+        Some(ShamirShare { share: Secret::new(encode_scalar(&share)), points })
     }
 
     fn weighted(public: PublicNode, shares: &KeyShares<'_>, own: &Scalar, their: &Scalar) -> Option<Node> {
@@ -187,6 +206,16 @@ impl Node {
         let share = Zeroizing::new(*share + *left.share);
         Ok(Node::sum(chain, &share, self.point + left.point, self.their_point + left.their_point))
     }
+}
+
+/// The coefficients of Lagrange's at 0 of the line through two parties' shares. Both numbers are public.
+fn weights(own: u16, peer: u16) -> Option<(Scalar, Scalar)> {
+    if own == 0 || peer == 0 {
+        return None;
+    }
+    let (x, y) = (Scalar::from(u32::from(own)), Scalar::from(u32::from(peer)));
+    let inverse = Option::<Scalar>::from((y - x).invert())?;
+    Some((y * inverse, -(x * inverse)))
 }
 
 /// The garbler says what is to be done, and the evaluator goes on if it is the same.

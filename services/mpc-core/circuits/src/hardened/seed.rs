@@ -18,6 +18,9 @@ use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, Role, evaluate_keeping};
 use crate::line::Line;
 
+/// Parties of a seed, at most.
+pub(super) const MAX_PARTIES: usize = 20;
+
 /// One party's part of a seed: for each other party a share that gives the seed by exclusive or with that party's. It
 /// is for nobody else, and lives sealed for its party until it arrives.
 pub struct SeedShare {
@@ -28,26 +31,36 @@ pub struct SeedShare {
     pub(super) shares: BTreeMap<u16, Secret<Vec<u8>>>,
 }
 
-/// [Hardened 7] Splits a seed of 16 to 64 bytes for so many parties, 2 to 20. `None` for other numbers, and for a seed
-/// that has no root in BIP-32, which is one in 2^127.
+/// [Hardened 7] Splits a seed of 16 to 64 bytes for so many parties, numbered from 1; see [`split_seed_for`].
 pub fn split_seed(seed: &Secret<Vec<u8>>, parties: u16, rng: &mut dyn CryptoRng) -> Option<Vec<SeedShare>> {
+    split_seed_for(seed, &(1..=parties).collect::<Vec<u16>>(), rng)
+}
+
+/// [Hardened 7] Splits a seed of 16 to 64 bytes for parties of these numbers. `None` unless they are 2 to 20, none of
+/// them zero, and ascend; and for a seed that has no root in BIP-32, which is one in 2^127.
+pub fn split_seed_for(
+    seed: &Secret<Vec<u8>>,
+    parties: &[u16],
+    rng: &mut dyn CryptoRng,
+) -> Option<Vec<SeedShare>> {
     let seed = seed.expose();
-    if !(2..=20).contains(&parties) || !SEED_BYTES.contains(&seed.len()) {
+    let ascending = parties.is_sorted_by(|a, b| a < b) && parties.first().is_some_and(|first| *first > 0);
+    if !ascending || !(2..=MAX_PARTIES).contains(&parties.len()) || !SEED_BYTES.contains(&seed.len()) {
         return None;
     }
     let root = root_of(seed)?;
     let mut parts: Vec<SeedShare> =
-        (1..=parties).map(|number| SeedShare { number, root, shares: BTreeMap::new() }).collect();
-    for first in 1..=parties {
-        for second in first + 1..=parties {
+        parties.iter().map(|number| SeedShare { number: *number, root, shares: BTreeMap::new() }).collect();
+    for (first, one) in parties.iter().enumerate() {
+        for (second, other) in parties.iter().enumerate().skip(first + 1) {
             let mut random = Secret::new(vec![0u8; seed.len()]);
             rng.fill_bytes(random.expose_mut());
             let mut rest = Secret::new(vec![0u8; seed.len()]);
             for (place, (a, b)) in rest.expose_mut().iter_mut().zip(random.expose().iter().zip(seed)) {
                 *place = a ^ b;
             }
-            parts.get_mut(usize::from(first) - 1)?.shares.insert(second, random);
-            parts.get_mut(usize::from(second) - 1)?.shares.insert(first, rest);
+            parts.get_mut(first)?.shares.insert(*other, random);
+            parts.get_mut(second)?.shares.insert(*one, rest);
         }
     }
     Some(parts)

@@ -1,8 +1,14 @@
 //! SLIP-10 for Ed25519: all levels are hardened, and a private key is not a scalar but what RFC 8032 calls a seed.
 
+use curve25519_dalek::scalar::Scalar;
+use curve25519_dalek::traits::IsIdentity;
+use primitives::Secret;
+use zeroize::Zeroizing;
+
 use super::circuit::{Ready, SUM_BITS, Step, StepCircuit, bytes};
+use super::node::ShamirShare;
 use super::opened::Opened;
-use crate::authenticated::dabits::Ed25519;
+use crate::authenticated::dabits::{Ed25519, point, scalar};
 use crate::authenticated::digest::tagged;
 use crate::authenticated::{Abort, Entry, FixedInput, Pair, evaluate_keeping};
 use crate::ed25519::PairKey;
@@ -73,5 +79,29 @@ impl Slip10Node {
         }
         let scalar = Opened::<Ed25519>::new(pair, session, &masks, &masked, channel).await?;
         Ok(PairKey::new(&scalar.share, scalar.point, scalar.their_point, prefix))
+    }
+}
+
+impl PairKey {
+    /// Both shares of the secret scalar as Shamir's scheme with threshold 2 has them, for the parties of these numbers:
+    /// what a reshare to more parties takes. `None` for numbers that are zero or equal, and if a share is zero: a peer
+    /// that chooses its mask can have that, and no honest party does.
+    #[must_use]
+    pub fn to_shamir(&self, own: u16, peer: u16) -> Option<ShamirShare<32>> {
+        if own == 0 || peer == 0 || own == peer {
+            return None;
+        }
+        let (x, y) = (Scalar::from(own), Scalar::from(peer));
+        // The inverses of Lagrange's coefficients at 0; both numbers are public.
+        let (own, their) = ((y - x) * y.invert(), (x - y) * x.invert());
+        let share = Zeroizing::new(scalar(self.share().expose()).ok()?);
+        let share = Zeroizing::new(*share * own);
+        let [own_point, their_point] = self.points();
+        let points = [point(&own_point).ok()? * own, point(&their_point).ok()? * their];
+        if points.iter().any(IsIdentity::is_identity) {
+            return None;
+        }
+        let points = points.map(|point| point.compress().to_bytes());
+        Some(ShamirShare { share: Secret::new(share.to_bytes()), points })
     }
 }

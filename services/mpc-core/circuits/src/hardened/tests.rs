@@ -209,6 +209,32 @@ fn children_that_are_not_hardened_are_those_of_a_plain_implementation() {
     assert!(nodes[0].normal(Role::Garbler, HARDENED).is_none());
 }
 
+#[test]
+fn a_sum_and_shares_by_shamirs_scheme_are_the_same_key() {
+    let (key, chain) = root(&[8; 32]);
+    let numbers = [3, 7];
+    for shamir in [false, true] {
+        let nodes = split(&key, &chain, shamir, 5);
+        let shares = [0, 1].map(|own: usize| nodes[own].to_shamir(numbers[own], numbers[1 - own]).unwrap());
+        let again = [0, 1].map(|own: usize| {
+            let [point, their_point] = &shares[own].points;
+            let held = KeyShares { share: &shares[own].share, point, their_point };
+            Node::from_shamir(*nodes[own].public(), &held, numbers[own], numbers[1 - own]).unwrap()
+        });
+        assert_eq!(join(&again), key);
+        assert_eq!(shares[0].points[0], shares[1].points[1]);
+        assert_eq!(again[0].share().expose(), nodes[0].share().expose());
+        for (own, peer) in [(0, 1), (1, 0), (3, 3)] {
+            assert!(nodes[0].to_shamir(own, peer).is_none());
+        }
+    }
+    // A peer whose share is zero leaves the whole key to this party.
+    let share = decode_scalar(&key).unwrap();
+    let point = mul_generator(&share);
+    let alone = Node::sum(chain, &share, point, point - point).unwrap();
+    assert!(alone.to_shamir(3, 7).is_none());
+}
+
 struct Fresh;
 
 impl NonceRecord for Fresh {
