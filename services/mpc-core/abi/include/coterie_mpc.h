@@ -121,7 +121,7 @@ mpc_code mpc_vault_unseal(const mpc_vault *vault, mpc_view label, mpc_view seale
 
 /*
  * Makes a presignature useless without using it. One that the vault does not have (any more) is no error.
- * presignature_id: 32 bytes, Presignature.id of a Done.
+ * presignature_id: 32 bytes, Presignature.id of a Done; or the session of a node of a seed, which is forgotten.
  */
 mpc_code mpc_vault_drop_presignature(const mpc_vault *vault, mpc_view presignature_id);
 
@@ -202,11 +202,11 @@ mpc_code mpc_group_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_vi
                         mpc_buffer *error_detail);
 
 /*
- * Does one call about an imported key that needs no session: an owner splits it, a party takes its share or forgets a
- * peer. Set-ups of pairs, preparations, nonces and answers are sessions. The vault keeps their results, and forgets
- * them when it is freed.
+ * Does one call about an imported key or seed that needs no session: an owner splits it, a party takes its share or
+ * forgets a peer. Set-ups of pairs, preparations, nonces, answers and derivations are sessions. The vault keeps set-ups,
+ * preparations, nonces and nodes of seeds, and forgets them when it is freed.
  * vault: null for an owner. sealed_identity: of mpc_identity_create, with this vault, for a party that takes its share;
- * not looked at otherwise. call: coterie.core.v1.ImportCall; an owner's has the key, and the caller wipes it.
+ * not looked at otherwise. call: coterie.core.v1.ImportCall; an owner's has the key or seed, and the caller wipes it.
  * reply: coterie.core.v1.ImportReply, of which a sealed share is a secret under the vault's key; bytes that are no
  * share are a reply that says so, not a code. error_detail: UTF-8 without secrets, set only when the code is
  * MPC_INVALID_ARGUMENT or MPC_SETUP_REFUSED. Both are freed with mpc_buffer_free.

@@ -564,7 +564,7 @@ pub unsafe extern "C" fn mpc_group_call(
     unsafe { replied(group, vault, sealed_identity, call, reply, error_detail) }
 }
 
-/// Does a call about an imported key that needs no session.
+/// Does a call about an imported key or seed that needs no session.
 ///
 /// # Safety
 /// `vault` is a live vault or null, the views are valid, the outputs are null or writable.

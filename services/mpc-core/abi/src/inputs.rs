@@ -10,6 +10,7 @@ use engine::{
     Threshold,
 };
 
+use crate::pairs::PairName;
 use crate::proto;
 use crate::vault::Vault;
 
@@ -150,6 +151,16 @@ impl<'a> Inputs<'a> {
         take(&mut self.config.message_blocks)
     }
 
+    /// Our name for the key that a derivation makes, not checked.
+    pub(crate) fn child_key_id(&mut self) -> String {
+        take(&mut self.config.child_key_id)
+    }
+
+    /// The earlier session whose result is used; none if none is named.
+    pub(crate) fn earlier_session(&mut self) -> Result<Option<[u8; 32]>, SetupError> {
+        if self.config.presignature_id.is_empty() { Ok(None) } else { self.presignature_id().map(Some) }
+    }
+
     /// The nonce point that the caller has stored.
     pub(crate) fn recorded_nonce(&mut self) -> Result<[u8; 32], SetupError> {
         let point = take(&mut self.config.recorded_nonce);
@@ -172,6 +183,15 @@ impl<'a> Inputs<'a> {
         PartyId::new(self.config.own).ok_or(SetupError::PartyIdRange)
     }
 
+    /// This party and its only peer, of the key that the configuration names.
+    pub(crate) fn pair_name(&self) -> Result<PairName, SetupError> {
+        let [first, second] = self.config.parties.as_slice() else { return Err(SetupError::PartyCount) };
+        let me = self.own()?;
+        let peer = if first.id == self.config.own { second.id } else { first.id };
+        let peer = PartyId::new(peer).ok_or(SetupError::PartyIdRange)?;
+        Ok(PairName { key_id: self.config.key_id.clone(), me, peer })
+    }
+
     /// Whether this party is one of `parties`.
     pub(crate) fn is_one_of(&self, parties: &PartySet) -> bool {
         PartyId::new(self.config.own).is_some_and(|own| parties.contains(own))
@@ -191,6 +211,7 @@ impl<'a> Inputs<'a> {
             || !config.sealed_presignature.is_empty()
             || config.message_blocks != 0
             || !config.recorded_nonce.is_empty()
+            || !config.child_key_id.is_empty()
             || !config.dealers.is_empty()
             || !config.receivers.is_empty();
         if left_over {

@@ -10,6 +10,7 @@ mod ffi;
 mod frost;
 pub mod group;
 mod group_parties;
+mod hardened;
 mod inputs;
 mod issuing;
 pub mod judge;

@@ -67,6 +67,16 @@ pub enum ProtocolId {
     Ed25519ExactNonce = 50,
     /// The signature.
     Ed25519ExactAnswer = 51,
+    /// A child of an ECDSA key.
+    HardenedEcdsaChild = 52,
+    /// Set-up of a pair with a seed.
+    HardenedSeedPair = 53,
+    /// A child of a seed.
+    HardenedSeedEcdsaChild = 54,
+    /// A node of SLIP-10.
+    HardenedSlip10Node = 55,
+    /// Its key.
+    HardenedSlip10Key = 56,
     /// Key generation.
     IssuingKeygen = 65,
     /// New shares for the same issuers.
@@ -120,7 +130,7 @@ pub struct SessionConfig {
     /// For an observer, and in a reshare.
     #[prost(message, optional, tag = "9")]
     pub key_public: Option<KeyPublic>,
-    /// Non-hardened.
+    /// Hardened in hardened derivation alone.
     #[prost(uint32, repeated, tag = "10")]
     pub derivation_path: Vec<u32>,
     /// 32 bytes, or empty.
@@ -153,6 +163,9 @@ pub struct SessionConfig {
     /// For an observer that verifies elsewhere.
     #[prost(bool, tag = "20")]
     pub unverified: bool,
+    /// Hardened derivation.
+    #[prost(string, tag = "21")]
+    pub child_key_id: String,
 }
 
 /// `GroupTerms`.
@@ -343,6 +356,9 @@ pub struct Done {
     /// The nonce point of an exact signature.
     #[prost(bytes = "vec", tag = "8")]
     pub nonce_point: Vec<u8>,
+    /// SLIP-10.
+    #[prost(bytes = "vec", tag = "9")]
+    pub chain_code: Vec<u8>,
 }
 
 /// `Presignature`.

@@ -2,7 +2,10 @@
 //!
 //! A scheme is a module that implements [`Offered`] for its protocols, and a line for each of them in [`REGISTRY`].
 
-use circuit_sessions::{Answer, OpenNonce, Pairing, Preparing, Talk};
+use circuit_sessions::{
+    Answer, Deriving, OpenNonce, Pairing, Preparing, SeedDeriving, SeedPairing, Slip10Deriving, Slip10Keying,
+    Talk,
+};
 use engine::session::{Progress, Protocol, Session, Step};
 use engine::{Abort, EvidenceKey, PartyId, SessionSettings, SetupError};
 use prost::Message;
@@ -79,6 +82,11 @@ const REGISTRY: &[(u16, Start)] = &[
     entry::<Talk<Preparing>>(),
     entry::<Talk<OpenNonce>>(),
     entry::<Talk<Answer>>(),
+    entry::<Talk<Deriving>>(),
+    entry::<Talk<SeedPairing>>(),
+    entry::<Talk<SeedDeriving>>(),
+    entry::<Talk<Slip10Deriving>>(),
+    entry::<Talk<Slip10Keying>>(),
     entry::<threshold_issuer::Keygen>(),
     entry::<threshold_issuer::Refresh>(),
     entry::<threshold_issuer::Publish>(),

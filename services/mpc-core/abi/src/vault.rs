@@ -8,6 +8,7 @@ use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
 use rand_core::Rng;
 use zeroize::Zeroize;
 
+use crate::hardened::Seeds;
 use crate::memory::lock;
 use crate::os_rng::os_rng;
 use crate::pairs::Exact;
@@ -29,6 +30,7 @@ pub struct Vault {
     pub(crate) exclusions: Exclusions,
     pub(crate) runs: Runs,
     pub(crate) exact: Exact,
+    pub(crate) seeds: Seeds,
 }
 
 /// An argument that no correct caller passes.
@@ -58,6 +60,7 @@ impl Vault {
             exclusions: Exclusions::default(),
             runs: Runs::default(),
             exact: Exact::default(),
+            seeds: Seeds::default(),
         })
     }
 
@@ -102,11 +105,12 @@ impl Vault {
         Ok(key.sign_statement(statement).to_vec())
     }
 
-    /// Makes a presignature useless without using it.
+    /// Makes a presignature useless without using it; forgets a node of a seed.
     pub(crate) fn drop_presignature(&self, id: &[u8]) -> Result<(), InvalidArgument> {
         let id = id.try_into().map_err(|_| InvalidArgument)?;
         self.one_time_keys.discard(id);
         self.exact.discard(&id);
+        self.seeds.discard(&id);
         Ok(())
     }
 }

@@ -1,121 +1,22 @@
 //! Sessions of an imported Ed25519 key: the owner's signatures, and parties that deviate in frames and settings.
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "test code")]
 
+mod common;
+
 use std::sync::Arc;
 
 use circuit_sessions::{
-    Answer, AnswerInput, MAX_ROUNDS, Nonce, NonceInput, OpenNonce, Paired, Pairing, Preparing,
-    PreparingInput, Subject, Talk,
+    Answer, AnswerInput, MAX_ROUNDS, Nonce, NonceInput, OpenNonce, Paired, Pairing, Preparing, PreparingInput,
 };
 use circuits::ed25519::{Import, ImportedShare, NonceCircuit, Ready, blocks};
 use ed25519_dalek::{Signer, SigningKey};
-use engine::forge::Forged;
-use engine::session::{Progress, Session, Step};
-use engine::{
-    Abort, AbortCause, EvidenceKey, PartyId, RosterEntry, Secret, SessionId, SessionSettings, SetupError,
-    Threshold,
-};
-use rand_chacha::ChaCha20Rng;
-use rand_core::SeedableRng;
+use engine::session::Progress;
+use engine::{AbortCause, Secret, SessionSettings, SetupError, Threshold};
+
+use common::{Change, Ran, body, flipped, found, honest, party, refused, rng, run, run_from, settings, talk};
 
 const SEED: [u8; 32] = [5; 32];
 const MESSAGE: &[u8] = b"message";
-
-fn rng(seed: u64) -> ChaCha20Rng {
-    ChaCha20Rng::seed_from_u64(seed)
-}
-
-fn party(number: u32) -> PartyId {
-    PartyId::new(number).unwrap()
-}
-
-fn settings(me: u32, parties: &[u32], payload: &[u8]) -> SessionSettings {
-    SessionSettings {
-        session_id: SessionId::new([7; 32]),
-        me: PartyId::new(me),
-        roster: parties.iter().map(|id| RosterEntry { id: party(*id), evidence_key: None }).collect(),
-        threshold: Threshold::new(2).unwrap(),
-        key_id: "imported".to_owned(),
-        epoch: 1,
-        payload: payload.to_vec(),
-    }
-}
-
-/// Changes an envelope, given its sender and its number.
-type Change<'a> = &'a mut dyn FnMut(u32, usize, Vec<u8>) -> Vec<u8>;
-
-struct Ran<T> {
-    done: [Option<T>; 2],
-    aborts: [Option<Abort>; 2],
-    envelopes: [usize; 2],
-}
-
-impl<T> Ran<T> {
-    fn both(self) -> [T; 2] {
-        assert!(self.aborts.iter().all(Option::is_none), "{:?}", self.aborts);
-        self.done.map(Option::unwrap)
-    }
-}
-
-fn honest(_: u32, _: usize, envelope: Vec<u8>) -> Vec<u8> {
-    envelope
-}
-
-/// A session of party 1 or 2 with the other one, and its first step.
-fn talk<S: Subject>(me: u32, input: S::Input, payload: &[u8]) -> (Session<Talk<S>>, Step<S::Output>) {
-    Session::start(settings(me, &[1, 2], payload), None, input, &mut rng(me.into())).unwrap()
-}
-
-/// Runs a session of parties 1 and 2.
-fn run<S: Subject>(inputs: [S::Input; 2], payload: &[u8], change: Change<'_>) -> Ran<S::Output> {
-    run_from::<S>(3, inputs, payload, change)
-}
-
-/// The same with other random numbers.
-fn run_from<S: Subject>(
-    seed: u64,
-    inputs: [S::Input; 2],
-    payload: &[u8],
-    change: Change<'_>,
-) -> Ran<S::Output> {
-    let rng = &mut rng(seed);
-    let mut ran = Ran { done: [None, None], aborts: [None, None], envelopes: [0, 0] };
-    let mut waiting: Vec<(usize, Vec<u8>)> = Vec::new();
-    let mut sessions = Vec::new();
-    let mut started = Vec::new();
-    for (me, input) in (1..).zip(inputs) {
-        let (session, step) =
-            Session::<Talk<S>>::start(settings(me, &[1, 2], payload), None, input, rng).unwrap();
-        sessions.push(session);
-        started.push(step);
-    }
-    let mut take =
-        |ran: &mut Ran<S::Output>, side: usize, session: &Session<Talk<S>>, step: Step<S::Output>| {
-            match step.progress {
-                Progress::Done(output) => ran.done[side] = Some(output),
-                Progress::Aborted(abort) => ran.aborts[side] = Some(abort),
-                Progress::Waiting { .. } => {}
-                Progress::Dropped(reject) => panic!("{reject:?}"),
-            }
-            step.outgoing
-                .iter()
-                .map(|envelope| {
-                    let bytes = session.seal(envelope, &mut self::rng(1)).unwrap();
-                    ran.envelopes[side] += 1;
-                    (side, change(side as u32 + 1, ran.envelopes[side] - 1, bytes))
-                })
-                .collect::<Vec<_>>()
-        };
-    for (side, step) in started.into_iter().enumerate() {
-        waiting.extend(take(&mut ran, side, &sessions[side], step));
-    }
-    while let Some((from, envelope)) = waiting.pop() {
-        let to = 1 - from;
-        let step = sessions[to].handle(party(from as u32 + 1), &envelope, rng);
-        waiting.extend(take(&mut ran, to, &sessions[to], step));
-    }
-    ran
-}
 
 fn shares() -> [ImportedShare; 2] {
     let import = Import::from_seed(&Secret::new(SEED), 3, &mut rng(9)).unwrap();
@@ -168,13 +69,6 @@ fn a_key_is_taken_over_and_signs_as_its_owner_does() {
     assert_eq!(first, SigningKey::from_bytes(&SEED).sign(MESSAGE).to_bytes());
 }
 
-/// The body of an envelope, changed.
-fn body(envelope: &[u8], change: impl FnOnce(&mut Vec<u8>)) -> Vec<u8> {
-    let mut forged = Forged::open(envelope).unwrap();
-    change(&mut forged.body);
-    forged.encode(&EvidenceKey::generate(&mut rng(1)))
-}
-
 #[test]
 fn a_frame_of_another_form_names_its_sender() {
     let changes: [fn(&mut Vec<u8>); 6] = [
@@ -202,22 +96,6 @@ fn a_frame_of_another_form_names_its_sender() {
             }
         }
     }
-}
-
-/// An envelope with a bit flipped in the middle of its message.
-fn flipped(envelope: &[u8]) -> Vec<u8> {
-    body(envelope, |body| {
-        let place = body.len() / 2;
-        body[place] ^= 1;
-    })
-}
-
-/// Cause, culprits and suspects of the party that hears a changed frame.
-fn found<T>(ran: &Ran<T>, sender: u32) -> (AbortCause, Vec<PartyId>, Vec<PartyId>) {
-    let victim = 2 - sender as usize;
-    assert!(ran.done[victim].is_none());
-    let abort = ran.aborts[victim].as_ref().unwrap();
-    (abort.cause, abort.culprits.clone(), abort.suspects.clone())
 }
 
 #[test]
@@ -318,14 +196,6 @@ fn a_test_signature_that_is_not_the_owners_is_a_suspicion() {
     assert_eq!((abort.cause, abort.culprits.as_slice()), (AbortCause::WrongTestSignature, &[][..]));
     assert_eq!(abort.suspects, [party(2)]);
     assert!(ran.done.iter().all(Option::is_none));
-}
-
-/// The refusal of a start with these settings.
-fn refused<S: Subject>(settings: SessionSettings, input: S::Input) -> SetupError {
-    match Session::<Talk<S>>::start(settings, None, input, &mut rng(1)) {
-        Err(error) => error,
-        Ok(_) => panic!("it starts"),
-    }
 }
 
 #[test]

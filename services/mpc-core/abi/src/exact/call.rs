@@ -1,4 +1,4 @@
-//! Calls about imported keys that need no session: of the owner, and of a party that takes its share.
+//! Calls about imported keys and seeds that need no session: of the owner, and of a party that takes its share.
 
 use circuits::ed25519::{Import, ImportedShare};
 use engine::seal::SealKind;
@@ -6,6 +6,7 @@ use engine::{EvidencePublicKey, PartyId, Secret, SetupError, hand_over};
 use prost::Message;
 
 use super::{key_public, label};
+use crate::hardened;
 use crate::inputs::StartError;
 use crate::os_rng::os_rng;
 use crate::pairs::PairName;
@@ -33,32 +34,44 @@ pub(crate) fn call(
                 None => ImportReplyKind::ShareRefused(ShareRefused {}),
             }
         }
+        ImportCallKind::SplitSeed(call) => ImportReplyKind::KeySplit(hardened::split_seed(call)?),
+        ImportCallKind::TakeSeedShare(call) => {
+            let vault = vault.ok_or(SetupError::VaultMissing)?;
+            match hardened::take_share(vault, sealed_identity, &call)? {
+                Some(taken) => ImportReplyKind::ShareTaken(taken),
+                None => ImportReplyKind::ShareRefused(ShareRefused {}),
+            }
+        }
         ImportCallKind::DropPair(DropPair { key_id, party, peer, set_up }) => {
-            let exact = &vault.ok_or(SetupError::VaultMissing)?.exact;
+            let Vault { exact, seeds, .. } = vault.ok_or(SetupError::VaultMissing)?;
             if [party, peer] == [0, 0] {
                 exact.drop_pairs(&key_id);
+                seeds.drop_pairs(&key_id);
             } else {
                 let name = PairName { key_id, me: number(party)?, peer: number(peer)? };
                 exact.drop_pair(&name, &set_up);
+                seeds.drop_pair(&name, &set_up);
             }
             ImportReplyKind::PairDropped(PairDropped {})
         }
         ImportCallKind::FindPair(FindPair { key_id, party, peer }) => {
             let name = PairName { key_id, me: number(party)?, peer: number(peer)? };
-            let found = vault.ok_or(SetupError::VaultMissing)?.exact.pair(&name);
-            let set_up = found.map(|paired| paired.identity().to_vec()).unwrap_or_default();
+            let Vault { exact, seeds, .. } = vault.ok_or(SetupError::VaultMissing)?;
+            let found = exact.pair(&name).map(|paired| paired.identity());
+            let found = found.or_else(|_| seeds.pair(&name).map(|paired| paired.identity()));
+            let set_up = found.map(|identity| identity.to_vec()).unwrap_or_default();
             ImportReplyKind::PairFound(PairFound { set_up })
         }
     };
     Ok(ImportReply { reply: Some(reply) }.encode_to_vec())
 }
 
-fn number(party: u32) -> Result<PartyId, SetupError> {
+pub(crate) fn number(party: u32) -> Result<PartyId, SetupError> {
     PartyId::new(party).ok_or(SetupError::PartyIdRange)
 }
 
-/// The parties of a key, each with the key that its share is encrypted to.
-fn holders(parties: &[Party]) -> Result<Vec<(PartyId, EvidencePublicKey)>, SetupError> {
+/// The parties of a key or seed, each with the key that its share is encrypted to.
+pub(crate) fn holders(parties: &[Party]) -> Result<Vec<(PartyId, EvidencePublicKey)>, SetupError> {
     if !(2..=engine::MAX_PARTIES).contains(&parties.len()) {
         return Err(SetupError::PartyCount);
     }

@@ -21,19 +21,23 @@ use crate::pairs::{Exact, Made, PairName, Place};
 use crate::proto;
 use crate::session::{Offered, Prepared};
 
-pub(crate) use call::call;
+pub(crate) use call::{call, holders, number};
 
 const FAMILY: &str = "ed25519-exact";
-/// Shares of an imported key have one generation, and its threshold is two.
-const EPOCH: u32 = 1;
+/// Shares of an imported key or seed have one generation, and its threshold is two.
+pub(crate) const EPOCH: u32 = 1;
 
-/// The label of a share.
-fn label(key_id: &str, party: PartyId) -> Result<ShareLabel, SetupError> {
+/// The label of a share of an imported key or seed.
+pub(crate) fn imported(family: &str, key_id: &str, party: PartyId) -> Result<ShareLabel, SetupError> {
     let threshold = Threshold::new(2).ok_or(SetupError::ThresholdRange)?;
     if key_id.is_empty() || key_id.len() > engine::MAX_KEY_ID_BYTES {
         return Err(SetupError::KeyIdLength);
     }
-    Ok(ShareLabel { family: FAMILY.to_owned(), key_id: key_id.to_owned(), party, epoch: EPOCH, threshold })
+    Ok(ShareLabel { family: family.to_owned(), key_id: key_id.to_owned(), party, epoch: EPOCH, threshold })
+}
+
+fn label(key_id: &str, party: PartyId) -> Result<ShareLabel, SetupError> {
+    imported(FAMILY, key_id, party)
 }
 
 /// The public data of the key that a share is of; `None` if the share is not one.
@@ -52,18 +56,30 @@ fn key_public(share: &ImportedShare, key_id: &str) -> Option<proto::KeyPublic> {
     })
 }
 
-/// Opens a share that must be that of the session's key and party.
-fn open(sealed: &SealedShare<'_>) -> Result<ImportedShare, StartError> {
+/// Opens an imported share that must be that of the session's key or seed, and party.
+pub(crate) fn open<T>(
+    sealed: &SealedShare<'_>,
+    decode: impl FnOnce(&[u8]) -> Option<T>,
+) -> Result<T, StartError> {
     let label = ShareLabel::peek(sealed.blob).map_err(|_| StartError::Unseal)?;
     if label != sealed.label {
         return Err(SetupError::ShareMismatch.into());
     }
     let unsealed = sealed.key.unseal(SealKind::KeyShare, &[], sealed.blob).map_err(|_| StartError::Unseal)?;
-    ImportedShare::decode(unsealed.secret.expose()).ok_or(SetupError::ShareInvalid.into())
+    decode(unsealed.secret.expose()).ok_or(SetupError::ShareInvalid.into())
+}
+
+/// The settings of a session of two parties of an imported key or seed, and their name in the vault.
+pub(crate) fn pair<S: Subject>(
+    inputs: &mut Inputs<'_>,
+    payload: Vec<u8>,
+) -> Result<(SessionSettings, PairName), SetupError> {
+    let (settings, name) = two::<S>(inputs, payload)?;
+    if settings.epoch == EPOCH { Ok((settings, name)) } else { Err(SetupError::EpochRange) }
 }
 
 /// The settings of a session of two parties, and their name in the vault.
-fn pair<S: Subject>(
+pub(crate) fn two<S: Subject>(
     inputs: &mut Inputs<'_>,
     payload: Vec<u8>,
 ) -> Result<(SessionSettings, PairName), SetupError> {
@@ -72,9 +88,6 @@ fn pair<S: Subject>(
     let peers: Vec<PartyId> =
         settings.roster.iter().map(|entry| entry.id).filter(|party| *party != me).collect();
     let ([peer], 2) = (peers.as_slice(), settings.roster.len()) else { return Err(SetupError::PartyCount) };
-    if settings.epoch != EPOCH {
-        return Err(SetupError::EpochRange);
-    }
     let name = PairName { key_id: settings.key_id.clone(), me, peer: *peer };
     Ok((settings, name))
 }
@@ -107,7 +120,7 @@ impl Offered for Talk<Pairing> {
         inputs.party_only()?;
         let sealed = inputs.sealed_share(FAMILY)?;
         let (settings, name) = pair::<Pairing>(&mut inputs, Vec::new())?;
-        let share = open(&sealed)?;
+        let share = open(&sealed, ImportedShare::decode)?;
         let public = key_public(&share, &name.key_id).ok_or(SetupError::ShareInvalid)?;
         let kept = Kept::new(&inputs, name, &settings, public)?;
         Ok(Prepared { settings, identity: None, input: share, kept })

@@ -10,7 +10,7 @@ use super::{KeyPublic, Party, PartyBytes};
 #[derive(Clone, PartialEq, Message)]
 pub struct ImportCall {
     /// One of them.
-    #[prost(oneof = "ImportCallKind", tags = "1, 2, 3, 4")]
+    #[prost(oneof = "ImportCallKind", tags = "1, 2, 3, 4, 5, 6")]
     pub call: Option<ImportCallKind>,
 }
 
@@ -29,6 +29,12 @@ pub enum ImportCallKind {
     /// `FindPair`.
     #[prost(message, tag = "4")]
     FindPair(FindPair),
+    /// `SplitSeed`.
+    #[prost(message, tag = "5")]
+    SplitSeed(SplitSeed),
+    /// `TakeSeedShare`.
+    #[prost(message, tag = "6")]
+    TakeSeedShare(TakeSeedShare),
 }
 
 /// `ImportReply`.
@@ -57,6 +63,34 @@ pub enum ImportReplyKind {
     /// `PairFound`.
     #[prost(message, tag = "5")]
     PairFound(PairFound),
+}
+
+/// `SplitSeed`.
+#[derive(Clone, PartialEq, Message)]
+pub struct SplitSeed {
+    /// 16 to 64 bytes.
+    #[prost(bytes = "vec", tag = "1")]
+    pub seed: Vec<u8>,
+    /// Our name for the seed.
+    #[prost(string, tag = "2")]
+    pub key_id: String,
+    /// Ascending.
+    #[prost(message, repeated, tag = "3")]
+    pub parties: Vec<Party>,
+}
+
+/// `TakeSeedShare`.
+#[derive(Clone, PartialEq, Message)]
+pub struct TakeSeedShare {
+    /// Our name for the seed.
+    #[prost(string, tag = "1")]
+    pub key_id: String,
+    /// This party.
+    #[prost(uint32, tag = "2")]
+    pub party: u32,
+    /// Encrypted to it.
+    #[prost(bytes = "vec", tag = "3")]
+    pub share: Vec<u8>,
 }
 
 /// `SplitKey`.
