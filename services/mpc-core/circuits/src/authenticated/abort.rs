@@ -12,7 +12,7 @@ pub enum Abort {
     Channel(std::io::Error),
     /// The circuit or the input is not one that this engine evaluates.
     Caller(&'static str),
-    /// The peer runs another circuit, or speaks another version.
+    /// The peer runs another circuit, has another set-up, or speaks another version.
     Disagreement,
     /// A message is not an encoding of what belongs there.
     Malformed,
@@ -98,7 +98,7 @@ impl fmt::Display for Abort {
         match self {
             Abort::Channel(e) => write!(f, "the connection to the peer broke: {e}"),
             Abort::Caller(e) => f.write_str(e),
-            Abort::Disagreement => f.write_str("the peer runs another circuit"),
+            Abort::Disagreement => f.write_str("the peer runs another circuit, or has another set-up"),
             Abort::Malformed => f.write_str("the peer sent a message that cannot be read"),
             Abort::Transfer => f.write_str("the peer failed the check of an oblivious transfer"),
             Abort::Triple => f.write_str("the peer failed the check of AND triples"),

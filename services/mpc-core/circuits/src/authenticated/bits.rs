@@ -61,13 +61,16 @@ pub struct Link<'a, L: Line> {
 }
 
 impl<'a, L: Line> Link<'a, L> {
-    /// [Garbling 1] Agrees on a digest of what is to be done, and on a session that neither party chose alone.
+    /// [Garbling 1] Agrees on the set-up and on a digest of what is to be done, and on a session that neither party
+    /// chose alone. Each party has read a part only of the set-up's messages, so that this is where both find out that
+    /// some other part of them changed on its way.
     pub async fn begin(
         pair: &'a Pair,
         agreed: [u8; 32],
         channel: &'a mut L,
         rng: &mut (dyn CryptoRng + Send),
     ) -> Result<Self, Abort> {
+        let agreed = tagged("coterie/authenticated-garbling-agreed/1", &[&pair.identity, &agreed]);
         let delta = pair.state.sender.global_key();
         let mut word = [0u8; 32];
         HedgedRng::new("authenticated garbling", &[&delta.to_le_bytes(), &agreed], rng).fill_bytes(&mut word);

@@ -19,6 +19,8 @@ pub(crate) mod dabits;
 pub(crate) mod digest;
 mod evaluation;
 mod evaluator;
+#[cfg(test)]
+pub(crate) mod flips;
 mod garbler;
 mod gates;
 mod inputs;
