@@ -189,7 +189,7 @@ fn what_is_wrong_in_a_derivation_has_a_cause_and_names_its_sender() {
         (2, 1, AbortCause::CircuitMismatch, false),
         (1, 2, AbortCause::TransferCheckFailed, true),
         (2, 2, AbortCause::TransferCheckFailed, true),
-        (2, count - 6, AbortCause::DabitCheckFailed, true),
+        (2, count - 5, AbortCause::DabitCheckFailed, true),
         (2, count - 4, AbortCause::WrongInput, true),
         (2, count - 3, AbortCause::WrongLabel, true),
         (1, count - 1, AbortCause::WrongAuthenticator, true),

@@ -53,9 +53,9 @@ pub fn everywhere<T: PartialEq + Debug>(
                 edits[by] = flip(message, place, 1 << (rng.next_u32() % 8));
                 let name = format!("byte {place} of {length} in message {message} of {by}");
                 let found = ends(&name, expected, run(edits));
-                let known = unread
-                    .iter()
-                    .position(|field| (field.by, field.message) == (by, message) && field.bytes.contains(&place));
+                let known = unread.iter().position(|field| {
+                    (field.by, field.message) == (by, message) && field.bytes.contains(&place)
+                });
                 match known {
                     Some(field) => passed.entry(field).or_insert([0; 2])[usize::from(found)] += 1,
                     None => assert!(found, "{name}: nobody noticed"),

@@ -17,6 +17,7 @@ pub type PrivateInput = Secret<Vec<u8>>;
 /// Bits of both parties that each has authenticated to the other under the Δ of their [`Pair`]. A party that enters
 /// them into an evaluation can enter no others.
 #[derive(Default)]
+#[cfg_attr(test, derive(Clone))]
 pub struct FixedInput {
     /// The pair's; none if these are bits of several pairs, which no evaluation takes.
     pub(super) identity: Option<[u8; 32]>,

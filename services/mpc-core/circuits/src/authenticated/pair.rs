@@ -28,7 +28,7 @@ pub struct Pair {
     pub(super) state: PairState,
     /// A digest of the set-up's messages, by which what is made under this Δ is told from what is made under another.
     pub(super) identity: [u8; 32],
-    ended: AtomicBool,
+    pub(super) ended: AtomicBool,
 }
 
 impl Pair {

@@ -9,6 +9,7 @@ use crate::circuit::Circuit;
 
 /// One evaluation of one circuit, prepared up to its inputs. It is used once, by value.
 #[must_use]
+#[cfg_attr(test, derive(Clone))]
 pub struct Prepared {
     pub(super) circuit: Circuit,
     /// Of the pair.
@@ -49,6 +50,7 @@ impl Prepared {
 }
 
 /// The things that the garbler and the evaluator have prepared apart from each other.
+#[cfg_attr(test, derive(Clone))]
 pub(super) enum Part {
     Garbler {
         /// The label of public bit 0, of each input bit.

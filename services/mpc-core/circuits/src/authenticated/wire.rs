@@ -2,9 +2,10 @@
 
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
+use primitives::ot::PairState;
 use rand_chacha::ChaCha20Rng;
 use rand_core::SeedableRng;
 
@@ -135,6 +136,16 @@ pub fn set_up(seed: u64) -> [Pair; 2] {
         Pair::set_up(role, &[7; 32], channel, &mut seeded(seed, index)).await.unwrap()
     })
     .results
+}
+
+/// The same set-up again, for a run beside others that begin alike.
+pub fn again(pairs: &[Pair; 2]) -> [Pair; 2] {
+    pairs.each_ref().map(|pair| Pair {
+        role: pair.role,
+        state: PairState::from_bytes(pair.state.to_bytes().as_slice().try_into().unwrap()),
+        identity: pair.identity,
+        ended: AtomicBool::new(pair.ended()),
+    })
 }
 
 /// How much of what takes long is run: all of it only by whoever asks for it.

@@ -44,6 +44,7 @@ pub struct PairKey {
 /// One signature prepared up to the message, which may have as many blocks as it was prepared for. It is used once, by
 /// value.
 #[must_use]
+#[cfg_attr(test, derive(Clone))]
 pub struct Ready {
     blocks: usize,
     prepared: Prepared,

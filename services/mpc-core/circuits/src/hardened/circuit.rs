@@ -142,6 +142,7 @@ impl StepCircuit {
 
 /// One step prepared up to its inputs. It is used once, by value.
 #[must_use]
+#[cfg_attr(test, derive(Clone))]
 pub struct Ready {
     step: Step,
     pub(super) prepared: Prepared,

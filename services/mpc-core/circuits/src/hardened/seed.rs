@@ -79,9 +79,11 @@ fn root_of(seed: &[u8]) -> Option<PublicNode> {
 
 /// A pair's seed whose root has not been found yet: a share of it may be wrong.
 #[must_use]
+#[cfg_attr(test, derive(Clone))]
 pub struct UnconfirmedSeed(PairSeed);
 
 /// A seed as two of its parties hold it.
+#[cfg_attr(test, derive(Clone))]
 pub struct PairSeed {
     root: PublicNode,
     bytes: usize,

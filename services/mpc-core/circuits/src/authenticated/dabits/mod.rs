@@ -28,6 +28,7 @@ pub(crate) use group::{Ed25519, Group, Secp256k1, point, scalar};
 
 /// Random bits of both parties. The values that one party holds of its own and of the peer's bits fit those of the
 /// other.
+#[cfg_attr(test, derive(Clone))]
 pub struct DaBits {
     input: FixedInput,
     /// The MACs of this party's bits as integers, under the peer's Γ.

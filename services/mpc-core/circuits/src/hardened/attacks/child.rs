@@ -11,7 +11,8 @@ use super::super::tests::{join, split};
 use super::super::{KeyShares, Node, PublicNode, Ready, Step, StepCircuit};
 use super::{Row, check, labels, row};
 use crate::authenticated::dabits::{Group, Secp256k1};
-use crate::authenticated::wire::{Edit, Ran, both, cut, flip, hold, honest, seeded, set_up};
+use crate::authenticated::flips::{Unread, everywhere};
+use crate::authenticated::wire::{Edit, Ran, again, both, cut, flip, hold, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
 
 /// Has the ports of the circuit of a child, reads all of them, and its left half is the parent's key ⊕ the chain code.
@@ -35,7 +36,14 @@ type Evaluator struct {
 
 func main(garbler Garbler, evaluator Evaluator) (uint354, bool, [32]byte) {
 	sum := uint258(garbler.share) + uint258(evaluator.share) + uint258(evaluator.correction)
-	key := uint258(uint256(sum)) + (sum>>256)*Excess
+	var once, twice uint258
+	if sum>>256&1 == 1 {
+		once = Excess
+	}
+	if sum>>257&1 == 1 {
+		twice = Excess << 1
+	}
+	key := uint258(uint256(sum)) + (once ^ twice)
 	less := key + Excess
 	if less>>256 != 0 {
 		key = less
@@ -65,9 +73,17 @@ struct Couple {
 type Derived = Ran<Result<Option<Node>, Abort>>;
 
 impl Couple {
+    /// All couples begin with the same set-up.
     fn new(chain: &[u8; 32], seed: u64) -> Couple {
         static CIRCUIT: LazyLock<StepCircuit> = LazyLock::new(|| StepCircuit::of(Step::Child, MIX).unwrap());
-        Couple { circuit: &CIRCUIT, pairs: set_up(seed), nodes: split(&KEY, chain, true, seed) }
+        static PAIRS: LazyLock<[Pair; 2]> = LazyLock::new(|| set_up(20));
+        Couple { circuit: &CIRCUIT, pairs: again(&PAIRS), nodes: split(&KEY, chain, true, seed) }
+    }
+
+    /// What the first derivation of every couple has prepared.
+    fn first(&self) -> [Ready; 2] {
+        static FIRST: LazyLock<[Ready; 2]> = LazyLock::new(|| Couple::new(&CHAIN, 20).ready(1));
+        FIRST.clone()
     }
 
     fn ready(&self, seed: u64) -> [Ready; 2] {
@@ -85,13 +101,16 @@ impl Couple {
         })
     }
 
-    fn derive(&self, seed: u64, edits: [Edit; 2]) -> Derived {
-        self.derive_prepared(self.ready(seed), [INDEX; 2], edits)
+    fn derive(&self, edits: [Edit; 2]) -> Derived {
+        self.derive_prepared(self.first(), [INDEX; 2], edits)
     }
 
-    /// The private key and the chain code of the child.
-    fn child(&self, seed: u64) -> ([u8; 32], [u8; 32]) {
-        let nodes = self.derive(seed, [honest(), honest()]).results.map(|node| node.unwrap().unwrap());
+    /// The private key and the chain code of the child, with this preparation.
+    fn child(&self, ready: [Ready; 2]) -> ([u8; 32], [u8; 32]) {
+        let nodes = self
+            .derive_prepared(ready, [INDEX; 2], [honest(), honest()])
+            .results
+            .map(|node| node.unwrap().unwrap());
         (join(&nodes), nodes[0].public().chain_code)
     }
 }
@@ -133,21 +152,26 @@ const ROWS: &[Row] = &[
     row("MAC of the point", 1, 4, &[33, 34, 65], &[13]),
 ];
 
+/// Some are of bits that no AND gate reads here.
+const LABELS: Unread = Unread { by: 0, message: 1, bytes: 108..usize::MAX };
+
 #[test]
 fn a_changed_message_ends_in_its_cause_and_excludes_its_sender() {
     let couple = Couple::new(&CHAIN, 20);
     let key = join(&couple.nodes);
     assert_eq!(key, KEY);
     let expected = expected(&KEY, &CHAIN);
-    assert_eq!(couple.child(1), expected);
+    assert_eq!(couple.child(couple.first()), expected);
     let key = mul_generator(&decode_scalar(&expected.0).unwrap());
     let honest = PublicNode { public_key: encode_point(&key), chain_code: expected.1 };
-    check(ROWS, &honest, |edits| {
+    let run = |edits: [Edit; 2]| {
         let couple = Couple::new(&CHAIN, 20);
-        let ran = couple.derive(1, edits);
+        let ran = couple.derive(edits);
         let results = ran.results.map(|result| result.map(|node| *node.unwrap().public()));
         (results, couple.pairs.each_ref().map(Pair::ended))
-    });
+    };
+    check(ROWS, &honest, run);
+    everywhere(1, &[LABELS], &honest, run);
 }
 
 /// A child of another key would be found by no wallet, and its public key would tell about the honest share.
@@ -158,7 +182,7 @@ fn a_party_with_another_share_than_its_point_says_is_refused() {
         let share = &mut couple.nodes[corrupt].share;
         let other = decode_scalar(share.expose()).unwrap() + Scalar::ONE;
         *share = Secret::new(encode_scalar(&other));
-        let ran = couple.derive(1, [honest(), honest()]);
+        let ran = couple.derive([honest(), honest()]);
         assert!(matches!(ran.results[1 - corrupt], Err(Abort::Point)), "{corrupt}");
         assert!(couple.pairs[1 - corrupt].ended());
         // The garbler's share comes first, and an evaluator says nothing before it is checked.
@@ -172,11 +196,11 @@ fn a_child_has_children_and_takes_no_share_of_its_parent() {
     let first = expected(&KEY, &CHAIN);
     for corrupt in 0..2 {
         let mut couple = Couple::new(&CHAIN, 28);
-        let nodes = couple.derive(1, [honest(), honest()]).results.map(|node| node.unwrap().unwrap());
+        let nodes = couple.derive([honest(), honest()]).results.map(|node| node.unwrap().unwrap());
         let parents = std::mem::replace(&mut couple.nodes, nodes);
-        assert_eq!(couple.child(2), expected(&first.0, &first.1));
+        assert_eq!(couple.child(couple.ready(2)), expected(&first.0, &first.1));
         couple.nodes[corrupt].share = Secret::new(*parents[corrupt].share().expose());
-        let ran = couple.derive(3, [honest(), honest()]);
+        let ran = couple.derive([honest(), honest()]);
         assert!(matches!(ran.results[1 - corrupt], Err(Abort::Point)), "{corrupt}");
         assert!(couple.pairs[1 - corrupt].ended());
     }
@@ -187,7 +211,7 @@ fn a_child_has_children_and_takes_no_share_of_its_parent() {
 #[test]
 fn share_plus_q_has_no_encoding() {
     let mut couple = Couple::new(&CHAIN, 22);
-    let ready = couple.ready(1);
+    let ready = couple.first();
     // A share for which even what is missing in it plus q would fit 32 bytes.
     let bound = ready[0].bits.number::<Secp256k1>(0..Secp256k1::SHARE_BITS).unwrap();
     let own = *bound.value() + Scalar::from(5u64);
@@ -235,7 +259,7 @@ fn another_point_has_no_mac() {
             let couple = Couple::new(&CHAIN, 23);
             let mut edits = [honest(), honest()];
             edits[corrupt] = shifted(corrupt, mul_generator(&Scalar::from(1 + number as u64)), guess);
-            let ran = couple.derive(1, edits);
+            let ran = couple.derive(edits);
             assert!(matches!(ran.results[1 - corrupt], Err(Abort::Point)), "{number} {corrupt}");
             assert!(couple.pairs[1 - corrupt].ended());
             // The set-up is gone for good.
@@ -276,7 +300,7 @@ fn a_check_that_fails_in_another_run_stops_the_derivation() {
     let (held, reached, go_on) = hold(POINT[0]);
     std::thread::scope(|scope| {
         let couple = &couple;
-        let run = scope.spawn(|| couple.derive(1, [held, honest()]));
+        let run = scope.spawn(|| couple.derive([held, honest()]));
         reached.recv().unwrap();
         let other = both([flip(1, 0, 1), honest()], [0, 1], async |index, _: usize, channel| {
             Ready::new(&couple.pairs[index], couple.circuit, channel, &mut seeded(2, index)).await.map(|_| ())
@@ -298,7 +322,7 @@ fn a_derivation_that_ends_anywhere_is_repeated_with_the_same_result() {
         for message in 0..=POINT[role] {
             let mut edits = [honest(), honest()];
             edits[role] = cut(message);
-            let ran = couple.derive(10 + message as u64, edits);
+            let ran = couple.derive(edits);
             assert!(matches!(ran.results[role], Err(Abort::Channel(_))));
             for result in ran.results {
                 match result {
@@ -309,25 +333,25 @@ fn a_derivation_that_ends_anywhere_is_repeated_with_the_same_result() {
             assert!(couple.pairs.iter().all(|pair| !pair.ended()));
         }
     }
-    assert_eq!(couple.child(2), expected);
+    assert_eq!(couple.child(couple.ready(2)), expected);
 }
 
 #[test]
 fn parties_that_mean_other_keys_or_children_stop_before_anything_is_said() {
     let couple = Couple::new(&CHAIN, 26);
-    let ran = couple.derive_prepared(couple.ready(1), [1, 2], [honest(), honest()]);
+    let ran = couple.derive_prepared(couple.first(), [1, 2], [honest(), honest()]);
     assert!(matches!(ran.results[1], Err(Abort::Disagreement)) && ran.sent[1] == 0);
     let mut other = Couple::new(&CHAIN, 26);
     other.nodes[1] = split(&[0x5b; 32], &CHAIN, true, 26).into_iter().nth(1).unwrap();
-    let ran = other.derive(1, [honest(), honest()]);
+    let ran = other.derive([honest(), honest()]);
     assert!(matches!(ran.results[1], Err(Abort::Disagreement)) && ran.sent[1] == 0);
     let mut other = Couple::new(&CHAIN, 26);
     other.nodes[1] = split(&KEY, &[0x22; 32], true, 26).into_iter().nth(1).unwrap();
-    let ran = other.derive(1, [honest(), honest()]);
+    let ran = other.derive([honest(), honest()]);
     assert!(matches!(ran.results[1], Err(Abort::Disagreement)) && ran.sent[1] == 0);
     assert!(couple.pairs.iter().chain(&other.pairs).all(|pair| !pair.ended()));
     // Numbers that are hardened already.
-    let ran = couple.derive_prepared(couple.ready(2), [1 << 31; 2], [honest(), honest()]);
+    let ran = couple.derive_prepared(couple.first(), [1 << 31; 2], [honest(), honest()]);
     assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Caller(_)))) && ran.sent == [0, 0]);
 }
 
@@ -335,7 +359,7 @@ fn parties_that_mean_other_keys_or_children_stop_before_anything_is_said() {
 #[test]
 fn material_of_another_set_up_derives_nothing_and_excludes_nobody() {
     let mut couple = Couple::new(&CHAIN, 37);
-    let ready = couple.ready(1);
+    let ready = couple.first();
     couple.pairs = set_up(38);
     let ran = couple.derive_prepared(ready, [INDEX; 2], [honest(), honest()]);
     assert!(ran.results.iter().all(|result| matches!(result, Err(Abort::Caller(_)))) && ran.sent == [0, 0]);
@@ -357,7 +381,7 @@ fn a_child_that_bip32_does_not_have_ends_in_none_and_excludes_nobody() {
     let zero = encode_scalar(&-decode_scalar(&KEY).unwrap());
     for (left, sent) in [([0xff; 32], POINT), (order, POINT), (zero, POINT.map(|last| last + 1))] {
         let couple = Couple::new(&chain_for(&left), 27);
-        let ran = couple.derive(1, [honest(), honest()]);
+        let ran = couple.derive([honest(), honest()]);
         assert!(ran.results.iter().all(|result| matches!(result, Ok(None))), "{left:x?}");
         assert_eq!(ran.sent, sent);
         assert!(couple.pairs.iter().all(|pair| !pair.ended()));
@@ -365,6 +389,12 @@ fn a_child_that_bip32_does_not_have_ends_in_none_and_excludes_nobody() {
     // Below the order there is one, and for 0 it is the parent's key.
     for left in [encode_scalar(&-Scalar::ONE), [0; 32]] {
         let chain = chain_for(&left);
-        assert_eq!(Couple::new(&chain, 27).child(1), expected(&KEY, &chain));
+        assert_eq!(
+            {
+                let couple = Couple::new(&chain, 27);
+                couple.child(couple.first())
+            },
+            expected(&KEY, &chain)
+        );
     }
 }

@@ -9,7 +9,8 @@ use rand_core::SeedableRng;
 
 use super::super::{PairSeed, PublicNode, Ready, SeedShare, Step, StepCircuit, UnconfirmedSeed, split_seed};
 use super::{Row, check, labels, row};
-use crate::authenticated::wire::{Edit, End, Ran, both, cut, flip, honest, seeded, set_up};
+use crate::authenticated::flips::{Unread, everywhere};
+use crate::authenticated::wire::{Edit, End, Ran, again, both, cut, flip, honest, seeded, set_up};
 use crate::authenticated::{Abort, Pair};
 use crate::line::now;
 
@@ -176,7 +177,37 @@ async fn path(
 
 type Walked = Ran<Result<[u8; 32], Abort>>;
 
-/// All steps with changed messages, for parties of these numbers.
+/// Two parties that have fixed a seed, with the material for all steps.
+#[derive(Clone)]
+struct Couple {
+    seeds: [UnconfirmedSeed; 2],
+    ready: [[Ready; 4]; 2],
+}
+
+impl Couple {
+    fn new(
+        circuits: &[StepCircuit; 4],
+        pairs: &[Pair; 2],
+        shares: &[SeedShare],
+        numbers: [u16; 2],
+    ) -> Couple {
+        let seeds = joined(pairs, shares, numbers, [honest(), honest()]).results.map(Result::unwrap);
+        let ran = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
+            ready(&pairs[index], circuits, index, channel)
+        });
+        Couple { seeds, ready: ran.results }
+    }
+
+    /// All steps with changed messages.
+    fn walk(self, circuits: &[StepCircuit; 4], pairs: &[Pair; 2], edits: [Edit; 2]) -> Walked {
+        let ([one, two], [first, second]) = (self.seeds, self.ready);
+        both(edits, [(one, first), (two, second)], async |index, (seed, ready), channel| {
+            path(&pairs[index], circuits, seed, ready, channel).await
+        })
+    }
+}
+
+/// All steps, for parties of these numbers.
 fn walk(
     circuits: &[StepCircuit; 4],
     pairs: &[Pair; 2],
@@ -184,15 +215,7 @@ fn walk(
     numbers: [u16; 2],
     edits: [Edit; 2],
 ) -> Walked {
-    let seeds = joined(pairs, shares, numbers, [honest(), honest()]).results.map(Result::unwrap);
-    let [first, second] = both([honest(), honest()], [0, 1], async |index, _: usize, channel| {
-        ready(&pairs[index], circuits, index, channel)
-    })
-    .results;
-    let [one, two] = seeds;
-    both(edits, [(one, first), (two, second)], async |index, (seed, ready), channel| {
-        path(&pairs[index], circuits, seed, ready, channel).await
-    })
+    Couple::new(circuits, pairs, shares, numbers).walk(circuits, pairs, edits)
 }
 
 const ROWS: &[Row] = &[
@@ -223,27 +246,41 @@ const ROWS: &[Row] = &[
     row("point of the scalar", 1, 13, &[0, 31, 32, 63], &[4, 13]),
 ];
 
+/// Labels, from the place on where they begin: some are of bits that no AND gate reads here.
+const UNREAD: &[Unread] = &[
+    Unread { by: 0, message: 0, bytes: 92..usize::MAX },
+    Unread { by: 0, message: 4, bytes: 48..usize::MAX },
+    Unread { by: 0, message: 7, bytes: 64..usize::MAX },
+    Unread { by: 0, message: 10, bytes: 108..usize::MAX },
+];
+
 #[test]
 fn a_changed_message_ends_in_its_cause_and_excludes_its_sender() {
     let (circuits, shares) = (circuits(), shares());
-    let ran = walk(&circuits, &set_up(30), &shares, [1, 2], [honest(), honest()]);
+    let first = set_up(30);
+    let couple = Couple::new(&circuits, &first, &shares, [1, 2]);
+    let ran = couple.clone().walk(&circuits, &first, [honest(), honest()]);
     assert_eq!(ran.sent, [14, 14]);
     assert_eq!(ran.results.map(Result::unwrap), [expected().1; 2]);
-    check(ROWS, &expected().1, |edits| {
-        let pairs = set_up(30);
-        let ran = walk(&circuits, &pairs, &shares, [1, 2], edits);
+    // All of them go on from one preparation.
+    let run = |edits: [Edit; 2]| {
+        let pairs = again(&first);
+        let ran = couple.clone().walk(&circuits, &pairs, edits);
         (ran.results, pairs.each_ref().map(Pair::ended))
-    });
+    };
+    check(ROWS, &expected().1, run);
+    everywhere(1, UNREAD, &expected().1, run);
 }
 
 #[test]
 fn a_path_that_ends_anywhere_is_repeated_with_the_same_result() {
     let (circuits, shares, pairs) = (circuits(), shares(), set_up(31));
-    for (role, messages) in [[0, 3, 6, 9, 13]; 2].into_iter().enumerate() {
-        for message in messages {
+    let couple = Couple::new(&circuits, &pairs, &shares, [1, 2]);
+    for role in 0..2 {
+        for message in 0..14 {
             let mut edits = [honest(), honest()];
             edits[role] = cut(message);
-            let ran = walk(&circuits, &pairs, &shares, [1, 2], edits);
+            let ran = couple.clone().walk(&circuits, &pairs, edits);
             assert!(matches!(ran.results[role], Err(Abort::Channel(_))));
             assert!(pairs.iter().all(|pair| !pair.ended()));
         }
