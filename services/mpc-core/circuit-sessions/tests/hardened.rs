@@ -192,7 +192,7 @@ fn what_is_wrong_in_a_derivation_has_a_cause_and_names_its_sender() {
         (2, count - 5, AbortCause::DabitCheckFailed, true),
         (2, count - 4, AbortCause::WrongInput, true),
         (2, count - 3, AbortCause::WrongLabel, true),
-        (1, count - 1, AbortCause::WrongAuthenticator, true),
+        (1, count - 2, AbortCause::WrongAuthenticator, true),
     ] {
         let ran = derive(&circuit, &[H], &mut |from, at, envelope| {
             if (from, at) == (sender, number) { flipped(&envelope) } else { envelope }
