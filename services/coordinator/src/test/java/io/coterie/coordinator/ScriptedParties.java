@@ -94,9 +94,6 @@ final class ScriptedParties implements AutoCloseable {
   /** The material of keys that are made by all and derived, by name, then epoch. */
   final Map<String, Map<Integer, TestEcdsa.Dealt>> ecdsaKeys = new ConcurrentHashMap<>();
 
-  /** The signature that pairs make with an imported key. */
-  volatile ByteString exactSignature = ByteString.EMPTY;
-
   /** Epoch of the shares that a party uses, by party and key name. */
   final Map<String, Integer> epochs = new ConcurrentHashMap<>();
 
@@ -343,15 +340,6 @@ final class ScriptedParties implements AutoCloseable {
       SecureChannel channel, Member coordinator, ByteString session, Order order, boolean lie)
       throws InvalidProtocolBufferException {
     int self = channel.self().partyId();
-    if (order.getProtocol() == ProtocolId.PROTOCOL_ID_ED25519_EXACT_ANSWER) {
-      report(
-          channel,
-          coordinator,
-          SessionReport.newBuilder()
-              .setSessionId(session)
-              .setCompleted(Completed.newBuilder().setSignature(exactSignature)));
-      return;
-    }
     if (order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_KEYGEN
         && order.getProtocol() != ProtocolId.PROTOCOL_ID_BLS_SIGN) {
       contributeEcdsa(channel, coordinator, session, order, lie);

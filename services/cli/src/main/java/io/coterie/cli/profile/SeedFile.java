@@ -39,7 +39,7 @@ public final class SeedFile implements AutoCloseable {
   private final Path file;
   private final byte[] seed;
 
-  /** What the file says of it; empty if it says nothing. */
+  /** As the file says it; empty if it says none. */
   private final byte[] publicKey;
 
   private SeedFile(Path file, byte[] seed, byte[] publicKey) {
