@@ -13,7 +13,7 @@ import java.util.function.LongSupplier;
  * Thread-safe.
  *
  * <p>Of a session of two parties that talk with each other alone nobody else sees which one was
- * silent or wrong. What comes of it is held against the pair, and against neither party: each of
+ * silent or wrong. A failure is held against the pair there, and against neither party: each of
  * them is asked with others as before.
  */
 public final class PartyHealth {

@@ -493,7 +493,7 @@ class SessionsTest {
         p2);
   }
 
-  /** A pair talks alone: whoever of the two was silent or wrong, only they know. */
+  /** A pair talks alone: only its two know which of them was silent or wrong. */
   @Test
   void what_comes_of_a_pair_is_held_against_the_pair_and_neither_party() throws Exception {
     assertThat(signingByPair().await(SHORT))
@@ -511,7 +511,7 @@ class SessionsTest {
     say(p1, refused(session, RefusalReason.REFUSAL_REASON_OVERLOADED));
     assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
     assertOnlyPairIsSuspect();
-    // What a party says of itself is held against it alone.
+    // An error that a party reports of itself is held against it alone.
     session = signingByPair();
     say(p1, collided(session, AbortCause.ABORT_CAUSE_INTERNAL));
     endsAborted(session, a -> assertThat(a.suspects()).containsExactly(1));

@@ -112,7 +112,7 @@ class PresignatureMakerTest {
         partyId == 0 ? new byte[0] : TestEvidence.publicKey(partyId));
   }
 
-  /** Whoever does not answer is waited for as long as the test lasts. */
+  /** Sessions have time for an answer as long as the test lasts. */
   private static final class UntimedSessions implements SessionTimer {
     @Override
     public long nanos() {
