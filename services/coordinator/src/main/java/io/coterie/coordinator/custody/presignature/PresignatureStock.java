@@ -260,7 +260,7 @@ public final class PresignatureStock implements KeyObserver {
   private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
     shelf.wanted = Math.min(most(shelf.combination), Math.max(FIRST_WANTED, wanted));
-    // The signature that takes one has not begun yet: what must wait for it is seen later.
+    // The signature that takes one has not begun yet: work that must wait for it is seen later.
     if (!shelf.takesLong() || isLow(shelf)) {
       demand.run();
     }
@@ -304,8 +304,8 @@ public final class PresignatureStock implements KeyObserver {
    * <p>A session costs the parties about as much for one presignature as for several. So above the
    * low mark none is made for fewer than it can make, and below not only up to the mark.
    *
-   * <p>What takes the parties' processors for long waits until nothing is signed, unless none is
-   * left.
+   * <p>Work that takes the parties' processors for long waits until nothing is signed, unless none
+   * is left.
    *
    * <p>Of several that are as empty, the one that has failed least is next: those that nothing
    * comes of keep no other one waiting.
