@@ -9,13 +9,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.google.protobuf.ByteString;
 import io.coterie.coordinator.ScriptedParties.Behaviour;
+import io.coterie.coordinator.custody.key.KeyRecord;
+import io.coterie.coordinator.custody.key.KeyStore;
+import io.coterie.coordinator.custody.request.RequestHeader;
 import io.coterie.platform.error.ErrorReason;
 import io.coterie.platform.error.StatusErrors;
+import io.coterie.platform.intent.RequestId;
 import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Advice;
+import io.coterie.proto.core.v1.KeyPublic;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.custody.v1.GetSigningRequest;
 import io.coterie.proto.custody.v1.Key;
+import io.coterie.proto.custody.v1.Scheme;
 import io.coterie.proto.custody.v1.SignedIntent;
 import io.coterie.proto.custody.v1.Signing;
 import io.coterie.proto.custody.v1.SigningServiceGrpc;
@@ -23,9 +29,11 @@ import io.coterie.proto.party.v1.Order;
 import io.coterie.proto.party.v1.RefusalReason;
 import io.grpc.ManagedChannel;
 import java.nio.file.Path;
+import java.time.Instant;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -83,6 +91,68 @@ class OtherQuorumTest {
     assertThat(first.getSigningSetList()).containsExactly("p2", "p3");
     assertThat(installation.parties.cancelled).hasSize(1);
     assertThat(signed("two").getSessions()).isEqualTo(1);
+  }
+
+  /** TEST 2 of RFC 8032: a key that its owner has imported. */
+  private void storeImportedKey() {
+    ByteString publicKey =
+        ByteString.fromHex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+    KeyStore keys = installation.bean(KeyStore.class);
+    RequestHeader header =
+        new RequestHeader(
+            "wallet",
+            RequestId.next(),
+            ByteString.copyFrom(new byte[32]),
+            SignedIntent.getDefaultInstance(),
+            Instant.now(),
+            Instant.now());
+    List<KeyRecord.Holder> holders =
+        IntStream.rangeClosed(1, 3).mapToObj(id -> new KeyRecord.Holder(id, "p" + id)).toList();
+    KeyRecord attempt =
+        KeyRecord.creating(header, "keys/exact", Scheme.SCHEME_ED25519_EXACT, 2, holders);
+    KeyStore.Creation.Stored stored = (KeyStore.Creation.Stored) keys.create(attempt);
+    KeyPublic made =
+        KeyPublic.newBuilder()
+            .setPublicKey(publicKey)
+            .setKeyId("keys/exact")
+            .setThreshold(2)
+            .setEpoch(1)
+            .build();
+    keys.finish(stored.record().id(), TestEvidence.unattested(made), null, 1);
+  }
+
+  private Signing signedByPair() {
+    SignedIntent intent =
+        installation.wallet.sign(
+            signingIntent("exact", "r").setScheme(Scheme.SCHEME_ED25519_EXACT).build());
+    Signing signing = signing(client).sign(sign(intent));
+    assertThat(signing.getState()).isEqualTo(Signing.State.SIGNED);
+    return signing;
+  }
+
+  /** Nobody but the two knows which of them was wrong. The third one has the signature already. */
+  @Test
+  void a_pair_that_failed_is_asked_last_and_each_of_its_parties_as_before() {
+    storeImportedKey();
+    ByteString signature =
+        ByteString.fromHex(
+            "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
+                + "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
+    installation.parties.refusing =
+        (_, refused, _) -> refused.toBuilder().setSignature(signature).build();
+    installation.parties.behave(FIRST, new Behaviour.Silent());
+    installation.parties.behave(
+        "p2", new Behaviour.Aborts(AbortCause.ABORT_CAUSE_WRONG_TABLE, List.of(1)));
+    installation.parties.behave(
+        "p3", new Behaviour.Refuses(RefusalReason.REFUSAL_REASON_SESSION_REPLAYED));
+    assertThat(signedByPair().getSessions()).isEqualTo(2);
+    Signing next = signedByPair();
+    assertThat(next.getSessions()).isEqualTo(1);
+    assertThat(next.getSigningSetList()).containsExactly("p1", "p3");
+    for (String party : List.of(FIRST, "p2", "p3")) {
+      installation.parties.behave(party, new Behaviour.Honest());
+    }
+    assertThat(signed("with another key").getSigningSetList()).containsExactly("p1", "p2");
   }
 
   @Test

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import com.google.protobuf.ByteString;
+import io.coterie.proto.core.v1.Abort;
+import io.coterie.proto.core.v1.AbortCause;
 import io.coterie.proto.core.v1.Outgoing;
 import io.coterie.proto.core.v1.ProtocolId;
 import io.coterie.proto.core.v1.RejectReason;
@@ -30,6 +32,8 @@ class ExactRunsTest extends ExactFixture {
   private static final ProtocolId PAIR = ProtocolId.PROTOCOL_ID_ED25519_EXACT_PAIR;
   private static final ProtocolId PREPARE = ProtocolId.PROTOCOL_ID_ED25519_EXACT_PREPARE;
   private static final ProtocolId SIGN = ProtocolId.PROTOCOL_ID_ED25519_EXACT_ANSWER;
+
+  private static final int PREPARE_ROUND = 3;
 
   /** In which a prepared circuit is evaluated. */
   private static final int NONCE_ROUND = 4;
@@ -91,33 +95,65 @@ class ExactRunsTest extends ExactFixture {
   /** The same until one of them has come to a round: all stop there. */
   private Map<Integer, Step> talk(SessionConfig.Builder config, List<ByteString> shares, int stopAt)
       throws RefusedException {
-    record Said(int from, Outgoing message) {}
-    Map<Integer, ProtocolCore.Run> talking = new HashMap<>();
-    Map<Integer, Step> last = new HashMap<>();
-    Queue<Said> said = new ArrayDeque<>();
-    for (var party : config.getPartiesList()) {
-      int id = party.getId();
-      ProtocolCore.Run run = start(config, id, shares.get(id - 1));
-      talking.put(id, run);
-      last.put(id, run.firstStep());
-      run.firstStep().getOutgoingList().forEach(message -> said.add(new Said(id, message)));
+    Talk talk = new Talk(config, shares);
+    talk.goOn(stopAt);
+    return talk.last;
+  }
+
+  /** Another session of the same parties. */
+  private interface Interruption {
+    void happen() throws RefusedException;
+  }
+
+  /** A session whose messages arrive when this test says so. */
+  private final class Talk {
+    private record Said(int from, Outgoing message) {}
+
+    private final Map<Integer, ProtocolCore.Run> talking = new HashMap<>();
+    private final Map<Integer, Step> last = new HashMap<>();
+    private final Queue<Said> said = new ArrayDeque<>();
+
+    /** Happens while the first nonce point is on its way to the disk. */
+    Interruption beforeRecord = () -> {};
+
+    Talk(SessionConfig.Builder config, List<ByteString> shares) throws RefusedException {
+      for (var party : config.getPartiesList()) {
+        int id = party.getId();
+        ProtocolCore.Run run = start(config, id, shares.get(id - 1));
+        talking.put(id, run);
+        last.put(id, run.firstStep());
+        run.firstStep().getOutgoingList().forEach(message -> said.add(new Said(id, message)));
+      }
     }
-    for (Said next = said.poll();
-        next != null && last.values().stream().allMatch(step -> step.getRound() < stopAt);
-        next = said.poll()) {
+
+    /** Goes on until one of them has come to a round, or to its end. */
+    void goOn(int stopAt) throws RefusedException {
+      while (last.values().stream().allMatch(step -> step.getRound() < stopAt) && hearNext()) {}
+    }
+
+    /** Whether there was a message on its way. */
+    boolean hearNext() throws RefusedException {
+      Said next = said.poll();
+      if (next == null) {
+        return false;
+      }
       int to = next.message().getRecipient();
       ProtocolCore.Run run = talking.get(to);
       Step step = run.handle(next.from(), next.message().getEnvelope().toByteArray());
       while (true) {
         step.getOutgoingList().forEach(message -> said.add(new Said(to, message)));
-        last.put(to, step);
-        if (step.getDone().getNoncePoint().isEmpty()) {
-          break;
+        if (!step.hasDropped()) {
+          last.put(to, step);
         }
+        if (step.getDone().getNoncePoint().isEmpty()) {
+          return true;
+        }
+        Interruption happening = beforeRecord;
+        beforeRecord = () -> {};
+        happening.happen();
         step = run.recorded(step.getDone().getNoncePoint());
       }
     }
-    return last;
   }
 
   private void assertDone(Map<Integer, Step> steps) {
@@ -141,6 +177,67 @@ class ExactRunsTest extends ExactFixture {
         .allSatisfy(end -> assertThat(end.getDone().getSignature()).isEqualTo(SIGNATURE));
     // The set-up of this session is used from now on.
     talk(session(PREPARE, 1, 2).setMessageBlocks(1), kept);
+  }
+
+  /** Both of the pair have it, and in the middle of one session another one takes its place. */
+  @Test
+  void a_session_whose_set_up_another_one_replaces_ends_and_nobody_is_blamed()
+      throws RefusedException {
+    List<ByteString> kept = taken(SEED);
+    talk(session(PAIR, 1, 2), kept);
+    for (int round : new int[] {PREPARE_ROUND, NONCE_ROUND}) {
+      Talk overtaken = new Talk(signing(MESSAGE, 1, 2), kept);
+      overtaken.goOn(round);
+      talk(session(PAIR, 1, 2), kept);
+      overtaken.goOn(Integer.MAX_VALUE);
+      assertOvertaken(overtaken);
+    }
+    Talk recording = new Talk(signing(MESSAGE, 1, 2), kept);
+    recording.beforeRecord = () -> talk(session(PAIR, 1, 2), kept);
+    recording.goOn(Integer.MAX_VALUE);
+    assertOvertaken(recording);
+  }
+
+  private void assertOvertaken(Talk talk) {
+    List<Step> ends = talk.last.values().stream().filter(step -> !step.hasWaiting()).toList();
+    assertThat(ends).as(talk.last.toString()).isNotEmpty();
+    assertThat(ends)
+        .allSatisfy(
+            end -> {
+              Abort abort = end.getAbort();
+              assertThat(abort.getCause()).isEqualTo(AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH);
+              assertThat(abort.getCulpritsList()).isEmpty();
+              assertThat(abort.getSuspectsList()).isEmpty();
+              assertThat(abort.getDetail()).contains("the coordinator tries again");
+            });
+  }
+
+  /** They have offered the set-up that they have, and another share's takes its place. */
+  @Test
+  void a_session_prepares_with_the_set_up_that_it_has_offered_and_no_later_one()
+      throws RefusedException {
+    List<ByteString> kept = taken(SEED);
+    talk(session(PAIR, 1, 2), kept);
+    Talk offered = new Talk(signing(MESSAGE, 1, 2), kept);
+    byte[] foreign = SEED.clone();
+    foreign[0]++;
+    talk(session(PAIR, 1, 2), taken(foreign));
+    offered.goOn(Integer.MAX_VALUE);
+    assertOvertaken(offered);
+  }
+
+  /** Neither has a set-up when they begin, so that each session makes one. */
+  @Test
+  void of_two_sessions_that_set_up_at_a_time_the_earlier_one_ends_and_nobody_is_blamed()
+      throws RefusedException {
+    List<ByteString> kept = taken(SEED);
+    Talk first = new Talk(signing("first", 1, 2), kept);
+    Talk second = new Talk(signing(MESSAGE, 1, 2), kept);
+    while (first.hearNext() | second.hearNext()) {}
+    assertOvertaken(first);
+    assertThat(second.last.values())
+        .as(second.last.toString())
+        .allSatisfy(end -> assertThat(end.getDone().getSignature()).isEqualTo(SIGNATURE));
   }
 
   private void assertNoRoom(SessionConfig.Builder config, int party, ByteString share) {

@@ -13,7 +13,6 @@ import io.coterie.proto.core.v1.SplitKey;
 import io.coterie.trust.Member;
 import io.coterie.trust.Roster;
 import java.nio.file.Path;
-import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
@@ -32,17 +31,19 @@ record SplitSeed(ByteString publicKey, List<ByteString> shares) {
   }
 
   /**
-   * Splits the key of a file. The seed is wiped before this returns.
+   * Splits the key of a file, whose public key is that of its seed if it says one. The seed is
+   * wiped before this returns.
    *
    * @param key resource name
    * @param parties names, in the roster's spelling
    */
   static SplitSeed of(String key, Path file, List<String> parties, Roster roster) {
     List<Member> holders = parties.stream().map(name -> party(name, roster)).toList();
-    byte[] seed = SeedFile.read(file);
-    try {
+    try (SeedFile seed = SeedFile.read(file)) {
       SplitKey.Builder split =
-          SplitKey.newBuilder().setKeyId(key).setSecret(UnsafeByteOperations.unsafeWrap(seed));
+          SplitKey.newBuilder()
+              .setKeyId(key)
+              .setSecret(UnsafeByteOperations.unsafeWrap(seed.seed()));
       holders.stream()
           .sorted(Comparator.comparingInt(Member::partyId))
           .forEach(
@@ -55,6 +56,7 @@ record SplitSeed(ByteString publicKey, List<ByteString> shares) {
           NativeMpcCore.load()
               .call(ImportCall.newBuilder().setSplitKey(split).build())
               .getKeySplit();
+      seed.requirePublicKey(made.getKeyPublic().getPublicKey().toByteArray());
       Map<Integer, ByteString> byParty =
           made.getSharesList().stream()
               .collect(Collectors.toMap(share -> share.getParty(), share -> share.getValue()));
@@ -64,8 +66,6 @@ record SplitSeed(ByteString publicKey, List<ByteString> shares) {
     } catch (MpcException e) {
       throw CliException.local(
           "the key cannot be split among these parties: name 2 to 20, each once");
-    } finally {
-      Arrays.fill(seed, (byte) 0);
     }
   }
 

@@ -18,6 +18,11 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 class SeedFileTest {
+  private static final String SEED =
+      "d4ee72dbf913584ad5b6d8f1f769f8ad3afe7c28cbf1d4fbe097a88f44755842";
+  private static final String PUBLIC_KEY =
+      "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
+
   @TempDir Path folder;
 
   private Path write(byte[] content, String permissions) throws IOException {
@@ -47,15 +52,47 @@ class SeedFileTest {
   void a_seed_is_read_from_each_form() throws Exception {
     EdECPrivateKey key = (EdECPrivateKey) key("Ed25519");
     byte[] seed = key.getBytes().orElseThrow();
-    assertThat(SeedFile.read(write(seed, "rw-------"))).isEqualTo(seed);
-    assertThat(SeedFile.read(pem(key.getEncoded()))).isEqualTo(seed);
-    // RFC 8410, section 10.3: version 2, with the public key behind the seed.
-    String second =
-        "3051020101300506032b657004220420"
-            + HexFormat.of().formatHex(seed)
-            + "812100"
-            + "19bf44096984cdfe8541bac167dc3b96c85086aa30b6b6cb0c5c38ad703166e1";
-    assertThat(SeedFile.read(pem(HexFormat.of().parseHex(second)))).isEqualTo(seed);
+    assertThat(seedOf(write(seed, "rw-------"))).isEqualTo(seed);
+    assertThat(seedOf(pem(key.getEncoded()))).isEqualTo(seed);
+    assertThat(seedOf(withPublicKey("812100"))).isEqualTo(HexFormat.of().parseHex(SEED));
+  }
+
+  private static byte[] seedOf(Path file) {
+    try (SeedFile read = SeedFile.read(file)) {
+      return read.seed().clone();
+    }
+  }
+
+  /** The second key of RFC 8410, section 10.3, without its attributes. */
+  private Path withPublicKey(String wrapping) throws IOException {
+    String der = "3051020101300506032b657004220420" + SEED + wrapping + PUBLIC_KEY;
+    return pem(HexFormat.of().parseHex(der));
+  }
+
+  @Test
+  void a_public_key_of_another_seed_is_refused() throws Exception {
+    byte[] own = HexFormat.of().parseHex(PUBLIC_KEY);
+    byte[] other = own.clone();
+    other[31] ^= (byte) 0x80;
+    try (SeedFile read = SeedFile.read(withPublicKey("812100"))) {
+      read.requirePublicKey(own);
+      assertThatThrownBy(() -> read.requirePublicKey(other))
+          .isInstanceOf(CliException.class)
+          .hasMessageContaining("has another public key than the one of its seed: find out")
+          .hasMessageNotContaining("\n");
+    }
+    refused(withPublicKey("a12100"), "no Ed25519 key");
+    try (SeedFile silent = SeedFile.read(write(new byte[32], "rw-------"))) {
+      silent.requirePublicKey(other);
+    }
+  }
+
+  @Test
+  void a_seed_is_wiped_when_its_file_is_closed() throws Exception {
+    SeedFile read = SeedFile.read(withPublicKey("812100"));
+    byte[] seed = read.seed();
+    read.close();
+    assertThat(seed).containsOnly(0);
   }
 
   @Test

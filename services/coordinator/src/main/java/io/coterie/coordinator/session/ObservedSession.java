@@ -199,7 +199,9 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
                     (party, reason) -> {
                       count("refused", label(reason));
                       if (latenessCounts() && RefusalScope.isOfParty(reason)) {
-                        sessions.health().disappointed(party);
+                        boolean ofPair =
+                            isOfPair() && reason == RefusalReason.REFUSAL_REASON_OVERLOADED;
+                        disappointed(ofPair ? members.keySet() : Set.of(party));
                       }
                     });
             yield false;
@@ -210,7 +212,10 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
           }
           case SessionOutcome.Aborted a -> {
             a.culprits().forEach(sessions.health()::disappointed);
-            a.suspects().forEach(sessions.health()::disappointed);
+            disappointed(a.suspects());
+            if (isOfPair() && a.blamed().isEmpty() && latenessCounts()) {
+              disappointed(members.keySet());
+            }
             count("aborted", label(a.cause()));
             yield false;
           }
@@ -220,7 +225,7 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
           }
           case SessionOutcome.TimedOut t -> {
             if (latenessCounts()) {
-              t.missing().forEach(sessions.health()::disappointed);
+              disappointed(t.missing());
             }
             count("timed_out", "deadline");
             yield false;
@@ -235,11 +240,31 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
           }
         };
     if (withResult) {
+      if (isOfPair()) {
+        sessions.health().pairSucceeded(Set.copyOf(members.keySet()));
+      }
       count("completed", "none");
     } else if (!(result instanceof SessionOutcome.Unsent)) {
       cancel();
     }
     release();
+  }
+
+  /**
+   * Whether two parties talk with each other alone, so that nobody else can tell which of them was
+   * silent or wrong.
+   */
+  private boolean isOfPair() {
+    return protocol.isOfPairs() && !protocol.operation().makesShare();
+  }
+
+  /** These are asked later for a while; the two of a pair, later together. */
+  private void disappointed(Set<Integer> parties) {
+    if (isOfPair() && parties.equals(members.keySet())) {
+      sessions.health().pairFailed(parties);
+    } else {
+      parties.forEach(sessions.health()::disappointed);
+    }
   }
 
   private void count(String outcomeLabel, String cause) {
@@ -268,8 +293,17 @@ public abstract sealed class ObservedSession permits SigningSession, KeygenSessi
   /**
    * The suspects of an abort without evidence: the parties that it names and its sender, since one
    * word stands against another. The number of such aborts does not matter.
+   *
+   * <p>Of a pair it is both, but for an error that its sender reports of itself. It is nobody if
+   * the sender says that another session of the pair got in the way of this one.
    */
   final Set<Integer> suspects(Member reporter, Abort abort) {
+    if (isOfPair() && abort.getCause() != AbortCause.ABORT_CAUSE_INTERNAL) {
+      boolean collided =
+          abort.getCause() == AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH
+              && abort.getCulpritsCount() + abort.getSuspectsCount() == 0;
+      return collided ? Set.of() : Set.copyOf(members.keySet());
+    }
     Set<Integer> suspects = new HashSet<>(abort.getCulpritsList());
     suspects.add(reporter.partyId());
     suspects.retainAll(members.keySet());

@@ -3,6 +3,7 @@ package io.coterie.coordinator.session;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.LongSupplier;
 
@@ -10,6 +11,10 @@ import java.util.function.LongSupplier;
  * How fast each party answered lately, who did not, and who runs sessions twice. That makes a
  * suspect, never a culprit: all that follows is that others are asked first for a while.
  * Thread-safe.
+ *
+ * <p>Of a session of two parties that talk with each other alone nobody else sees which one was
+ * silent or wrong. A failure is held against the pair there, and against neither party: each of
+ * them is asked with others as before.
  */
 public final class PartyHealth {
   /** Weight of the newest sample: about the last eight count. */
@@ -45,9 +50,27 @@ public final class PartyHealth {
     State heard(long latency) {
       return new State(latency, 0, 0, restartsNanos);
     }
+
+    /** It was not. */
+    State silent(long now) {
+      if (isSilent(now)) {
+        // Sessions that ran side by side all noticed the same silence: it counts once.
+        return this;
+      }
+      int more = Math.min(silences + 1, 30);
+      long hold =
+          Math.min(LONGEST_SUSPICION.toNanos(), FIRST_SUSPICION.toNanos() << Math.min(more - 1, 6));
+      return new State(latencyNanos, more, now + hold, restartsNanos);
+    }
+
+    /** Whether its last silence is still held against it. */
+    boolean isSilent(long now) {
+      return silences > 0 && suspectUntilNanos - now > 0;
+    }
   }
 
   private final ConcurrentHashMap<Integer, State> states = new ConcurrentHashMap<>();
+  private final ConcurrentHashMap<Set<Integer>, State> pairs = new ConcurrentHashMap<>();
   private final LongSupplier nanoTime;
 
   /**
@@ -98,21 +121,19 @@ public final class PartyHealth {
   /** A party was silent, would not start, or is accused. */
   void disappointed(int party) {
     long now = nanoTime.getAsLong();
-    states.compute(
-        party,
-        (id, known) -> {
-          State old = known == null ? State.UNKNOWN : known;
-          if (old.silences > 0 && old.suspectUntilNanos - now > 0) {
-            // Sessions that ran side by side all noticed the same silence: it counts once.
-            return old;
-          }
-          int silences = Math.min(old.silences + 1, 30);
-          long hold =
-              Math.min(
-                  LONGEST_SUSPICION.toNanos(),
-                  FIRST_SUSPICION.toNanos() << Math.min(silences - 1, 6));
-          return new State(old.latencyNanos, silences, now + hold, old.restartsNanos);
-        });
+    states.compute(party, (id, known) -> (known == null ? State.UNKNOWN : known).silent(now));
+  }
+
+  /** One of two parties was silent or wrong, and nobody but them knows which. */
+  void pairFailed(Set<Integer> pair) {
+    long now = nanoTime.getAsLong();
+    pairs.compute(
+        Set.copyOf(pair), (ids, known) -> (known == null ? State.UNKNOWN : known).silent(now));
+  }
+
+  /** Two parties have done together what they were asked for. */
+  void pairSucceeded(Set<Integer> pair) {
+    pairs.remove(pair);
   }
 
   /** The monotonic clock of this record, ns. */
@@ -124,10 +145,14 @@ public final class PartyHealth {
   boolean isSuspect(int party) {
     State state = states.getOrDefault(party, State.UNKNOWN);
     long now = nanoTime.getAsLong();
-    boolean silent = state.silences > 0 && state.suspectUntilNanos - now > 0;
-    return silent
+    return state.isSilent(now)
         || (state.restartsNanos.size() == MAX_RESTARTS
             && now - state.restartsNanos.getFirst() < RESTART_TIME.toNanos());
+  }
+
+  /** Whether other pairs should be asked first. */
+  boolean isSuspectPair(Set<Integer> pair) {
+    return pairs.getOrDefault(pair, State.UNKNOWN).isSilent(nanoTime.getAsLong());
   }
 
   /** Moving average from order to answer, ns; 0 if the party was never heard. */

@@ -3,7 +3,9 @@ package io.coterie.coordinator.session;
 import io.coterie.trust.Member;
 import java.util.ArrayList;
 import java.util.Collection;
+import java.util.Collections;
 import java.util.Comparator;
+import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -69,6 +71,11 @@ public final class QuorumChooser {
     return health.isSuspect(member.partyId());
   }
 
+  /** Whether other pairs should be asked first, where the two of a pair talk alone. */
+  public boolean isSuspectPair(Collection<Integer> partyIds) {
+    return health.isSuspectPair(Set.copyOf(partyIds));
+  }
+
   /**
    * Chooses {@code wanted} of the candidates: first those that did not fail this request, then
    * those that are not suspects, then those that answered fastest lately. A request that nobody has
@@ -83,6 +90,22 @@ public final class QuorumChooser {
    */
   public Choice choose(
       int wanted,
+      Collection<Member> candidates,
+      Set<Member> reachable,
+      Map<Integer, Integer> failures) {
+    return choose(wanted, false, candidates, reachable, failures);
+  }
+
+  /**
+   * The same, where the two of a pair may talk with each other alone. Then suspect pairs come last,
+   * and of the others those first whose parties are in fewer suspect pairs: a party that is in
+   * several is likelier to be the cause than each of its peers.
+   *
+   * @param alone whether they do; two are wanted
+   */
+  public Choice choose(
+      int wanted,
+      boolean alone,
       Collection<Member> candidates,
       Set<Member> reachable,
       Map<Integer, Integer> failures) {
@@ -102,35 +125,72 @@ public final class QuorumChooser {
             .thenComparingLong(m -> health.latencyNanos(m.partyId()))
             .thenComparingInt(Member::partyId));
     List<Member> chosen =
-        failures.isEmpty() ? kept(wanted, candidates, usable) : usable.subList(0, wanted);
+        failures.isEmpty()
+            ? kept(wanted, alone, candidates, usable)
+            : best(wanted, alone, usable, failures);
     chosen = chosen.stream().sorted(Comparator.comparingInt(Member::partyId)).toList();
     return new Choice.Chosen(
         chosen, chosen.stream().noneMatch(m -> failures.containsKey(m.partyId())));
   }
 
   /** The last choice among these candidates, while it does well, or else the best now. */
-  private List<Member> kept(int wanted, Collection<Member> candidates, List<Member> usable) {
+  private List<Member> kept(
+      int wanted, boolean alone, Collection<Member> candidates, List<Member> usable) {
     List<Integer> about = new ArrayList<>(candidates.size() + 1);
-    about.add(wanted);
+    about.add(alone ? -wanted : wanted);
     candidates.stream().map(Member::partyId).sorted().forEach(about::add);
     Last before = last.get(about);
     if (before != null && health.nanos() - before.nanos < KEPT_NANOS) {
       List<Member> kept =
           usable.stream().filter(m -> before.parties.contains(m.partyId())).toList();
-      if (kept.size() == wanted && doesWell(kept, usable)) {
+      boolean suspect = alone && isSuspectPair(before.parties);
+      if (kept.size() == wanted && !suspect && doesWell(kept, usable)) {
         return kept;
       }
     }
-    List<Member> best = usable.subList(0, wanted);
+    List<Member> best = best(wanted, alone, usable, Map.of());
     if (last.size() >= MAX_REMEMBERED) {
       last.clear();
     }
-    last.put(
-        about,
-        new Last(
-            best.stream().map(Member::partyId).collect(Collectors.toUnmodifiableSet()),
-            health.nanos()));
+    last.put(about, new Last(ids(best), health.nanos()));
     return best;
+  }
+
+  /**
+   * The best of those that would do.
+   *
+   * @param usable the best first
+   */
+  private List<Member> best(
+      int wanted, boolean alone, List<Member> usable, Map<Integer, Integer> failures) {
+    if (!alone) {
+      return usable.subList(0, wanted);
+    }
+    List<List<Member>> pairs = new ArrayList<>();
+    Map<Integer, Integer> suspicions = new HashMap<>();
+    for (int second = 1; second < usable.size(); second++) {
+      for (Member first : usable.subList(0, second)) {
+        List<Member> pair = List.of(first, usable.get(second));
+        pairs.add(pair);
+        if (isSuspectPair(ids(pair))) {
+          pair.forEach(m -> suspicions.merge(m.partyId(), 1, Integer::sum));
+        }
+      }
+    }
+    return Collections.min(
+        pairs,
+        Comparator.comparingInt((List<Member> pair) -> sum(pair, failures))
+            .thenComparingLong(pair -> pair.stream().filter(this::isSuspect).count())
+            .thenComparing(pair -> isSuspectPair(ids(pair)))
+            .thenComparingInt(pair -> sum(pair, suspicions)));
+  }
+
+  private static Set<Integer> ids(List<Member> members) {
+    return members.stream().map(Member::partyId).collect(Collectors.toUnmodifiableSet());
+  }
+
+  private static int sum(List<Member> members, Map<Integer, Integer> counts) {
+    return members.stream().mapToInt(m -> counts.getOrDefault(m.partyId(), 0)).sum();
   }
 
   private boolean doesWell(List<Member> quorum, List<Member> usable) {

@@ -220,4 +220,43 @@ class QuorumTest {
     assertThat(AdaptiveTimeout.grown(least, 50)).isEqualTo(AdaptiveTimeout.LONGEST);
     assertThat(AdaptiveTimeout.grown(Duration.ZERO, 50)).isZero();
   }
+
+  private List<Integer> pair(Map<Integer, Integer> failures) {
+    return chooser.choose(2, true, members, Set.copyOf(members), failures)
+            instanceof Choice.Chosen chosen
+        ? chosen.parties().stream().map(Member::partyId).toList()
+        : List.of();
+  }
+
+  /** One of the two is silent, and nobody can tell which: the other one has done nothing. */
+  @Test
+  void a_pair_that_nothing_comes_of_is_asked_last_and_each_of_the_two_with_others_as_before() {
+    assertThat(pair(Map.of())).containsExactly(1, 2);
+    health.pairFailed(Set.of(1, 2));
+    assertThat(health.isSuspect(1) || health.isSuspect(2)).isFalse();
+    assertThat(chosen()).as("who does not talk alone is seen").containsExactly(1, 2);
+    assertThat(pair(Map.of())).as("nobody is in fewer suspect pairs").containsExactly(3, 4);
+    health.pairFailed(Set.of(3, 4));
+    health.pairFailed(Set.of(3, 5));
+    assertThat(pair(Map.of())).as("three is in two of them").containsExactly(1, 4);
+    assertThat(pair(Map.of(1, 1))).as("this request failed with one").containsExactly(2, 4);
+    health.pairSucceeded(Set.of(3, 4));
+    assertThat(chooser.isSuspectPair(List.of(3, 4))).isFalse();
+    now.addAndGet(PartyHealth.FIRST_SUSPICION.toNanos());
+    assertThat(chooser.isSuspectPair(List.of(1, 2))).isFalse();
+    health.pairFailed(Set.of(1, 2));
+    now.addAndGet(PartyHealth.FIRST_SUSPICION.toNanos());
+    assertThat(chooser.isSuspectPair(List.of(2, 1))).as("a second time weighs more").isTrue();
+  }
+
+  @Test
+  void a_suspect_pair_is_asked_where_there_is_no_other() {
+    Set<Member> two = Set.copyOf(members.subList(0, 2));
+    health.pairFailed(Set.of(1, 2));
+    assertThat(chooser.choose(2, true, members, two, Map.of()))
+        .isInstanceOfSatisfying(
+            Choice.Chosen.class,
+            chosen ->
+                assertThat(chosen.parties()).containsExactlyElementsOf(members.subList(0, 2)));
+  }
 }

@@ -450,23 +450,11 @@ class SessionsTest {
   /** TEST 2 of RFC 8032. The parties talk with each other alone: nothing is observed. */
   @Test
   void a_pair_tells_its_signature_and_a_wrong_one_is_dropped() throws Exception {
-    ByteString publicKey =
-        ByteString.fromHex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
     ByteString signature =
         ByteString.fromHex(
             "92a009a9f0d4cab8720e820b5f642540a2b27b5416503f8fb3762223ebdb69da"
                 + "085ac1e43e15996e458f3613d0f11d8c387b2eaeb4302aeeb00d291612bb0c00");
-    ObservedSession session =
-        start(
-            new SessionPlan.Work.Sign(
-                new ToSign(ByteString.copyFromUtf8("r"), publicKey, KeyTarget.SELF),
-                KeyPublic.newBuilder().setPublicKey(publicKey).build(),
-                null,
-                List.of()),
-            Scheme.SCHEME_ED25519_EXACT,
-            SignedIntent.getDefaultInstance(),
-            p1,
-            p2);
+    ObservedSession session = signingByPair();
     assertThat(observed).isEmpty();
     say(p1, told(session, ByteString.copyFrom(new byte[64])));
     say(p3, told(session, signature));
@@ -476,6 +464,86 @@ class SessionsTest {
         .isInstanceOfSatisfying(
             SessionOutcome.Signed.class,
             signed -> assertThat(signed.signature().bytes()).isEqualTo(signature));
+    sessions.health().pairFailed(Set.of(1, 2));
+    say(p2, told(signingByPair(), signature));
+    assertThat(sessions.health().isSuspectPair(Set.of(1, 2))).as("it is forgotten").isFalse();
+  }
+
+  private ObservedSession signingByPair() {
+    ByteString publicKey =
+        ByteString.fromHex("3d4017c3e843895a92b70aa74d1b7ebc9c982ccf2ec4968cc0cd55f12af4660c");
+    return start(
+        new SessionPlan.Work.Sign(
+            new ToSign(ByteString.copyFromUtf8("r"), publicKey, KeyTarget.SELF),
+            KeyPublic.newBuilder().setPublicKey(publicKey).build(),
+            null,
+            List.of()),
+        Scheme.SCHEME_ED25519_EXACT,
+        SignedIntent.getDefaultInstance(),
+        p1,
+        p2);
+  }
+
+  private ObservedSession preparingByPair() {
+    return start(
+        new SessionPlan.Work.Presign(KeyTarget.SELF, 1, 1),
+        Scheme.SCHEME_ED25519_EXACT,
+        null,
+        p1,
+        p2);
+  }
+
+  /** A pair talks alone: only its two know which of them was silent or wrong. */
+  @Test
+  void what_comes_of_a_pair_is_held_against_the_pair_and_neither_party() throws Exception {
+    assertThat(signingByPair().await(SHORT))
+        .isEqualTo(new SessionOutcome.TimedOut(1, Set.of(1, 2)));
+    assertOnlyPairIsSuspect();
+    ObservedSession session = signingByPair();
+    say(p1, aborted(session, 2));
+    endsAborted(session, a -> assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2));
+    assertOnlyPairIsSuspect();
+    session = preparingByPair();
+    say(p2, aborted(session, 1));
+    endsAborted(session, a -> assertThat(a.suspects()).containsExactlyInAnyOrder(1, 2));
+    assertOnlyPairIsSuspect();
+    session = signingByPair();
+    say(p1, refused(session, RefusalReason.REFUSAL_REASON_OVERLOADED));
+    assertThat(session.await(LONG)).isInstanceOf(SessionOutcome.Refused.class);
+    assertOnlyPairIsSuspect();
+    // An error that a party reports of itself is held against it alone.
+    session = signingByPair();
+    say(p1, collided(session, AbortCause.ABORT_CAUSE_INTERNAL));
+    endsAborted(session, a -> assertThat(a.suspects()).containsExactly(1));
+    assertThat(sessions.health().isSuspectPair(Set.of(1, 2))).isFalse();
+    assertThat(sessions.health().isSuspect(1)).isTrue();
+    assertThat(sessions.health().isSuspect(2)).isFalse();
+  }
+
+  private void assertOnlyPairIsSuspect() {
+    assertThat(sessions.health().isSuspectPair(Set.of(1, 2))).isTrue();
+    assertThat(sessions.health().isSuspect(1)).isFalse();
+    assertThat(sessions.health().isSuspect(2)).isFalse();
+    sessions.health().pairSucceeded(Set.of(1, 2));
+  }
+
+  private static PartyMessage collided(ObservedSession session, AbortCause cause) {
+    return report(
+        session.id().bytes(), r -> r.setAborted(Abort.newBuilder().setRound(3).setCause(cause)));
+  }
+
+  /** The pair is asked later for a while, since a party may say so of every session. */
+  @Test
+  void a_pair_whose_sessions_end_each_other_names_nobody() throws Exception {
+    ObservedSession session = preparingByPair();
+    say(p1, collided(session, AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH));
+    endsAborted(session, a -> assertThat(a.blamed()).isEmpty());
+    assertThat(sessions.health().isSuspectPair(Set.of(1, 2))).as("nobody waits for it").isFalse();
+    assertThat(sessions.health().isSuspect(1)).isFalse();
+    session = signingByPair();
+    say(p1, collided(session, AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH));
+    endsAborted(session, a -> assertThat(a.blamed()).isEmpty());
+    assertOnlyPairIsSuspect();
   }
 
   private static PartyMessage told(ObservedSession session, ByteString signature) {

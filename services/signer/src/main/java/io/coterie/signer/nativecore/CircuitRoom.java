@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 
 /**
- * Room for runs that hold a circuit: one that is being prepared, with some 50 MB a block of
+ * Room for runs that hold a circuit: one that is being prepared, with some 60 MB a block of
  * message, or one whose nonce is not open yet. The peer of a run may stop at any message. So they
  * are bounded for each peer, that one which stops leaves room to others, and for all. Thread-safe.
  */

@@ -93,12 +93,11 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
     this.pairs = pairs;
     this.peer = peer;
     this.work = ExactProtocol.of(session.getProtocol()).orElseThrow();
-    boolean prepared = work == ExactProtocol.NONCE;
-    this.setUp = prepared ? pairs.setUp(session, peer) : pairs.setUp(session, peer, sealedShare);
+    this.setUp = presentSetUp();
     this.room = pairs.room(peer, messageBlocks(), use());
     this.stage = Stage.OFFER;
     Step.Builder first = Step.newBuilder();
-    if (!prepared) {
+    if (work != ExactProtocol.NONCE) {
       this.firstStep = waiting(first.addOutgoing(outgoing(setUp)));
     } else if (session.getSelf() < peer) {
       this.held = usePrepared();
@@ -223,7 +222,7 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
       throw new IllegalStateException("a step that does not run");
     }
     if (stage == Stage.PAIR && givesWay) {
-      return retry(out, "a signature sets the pair up");
+      return overtaken(out);
     }
     return follow(
         out,
@@ -242,6 +241,14 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
               ? mismatch(out)
               : out.setRound(stage.round()).setDropped(step.getDropped()).build();
       case ABORT -> {
+        // The core cannot tell why a set-up has gone that it was in the middle of using.
+        boolean byAnother =
+            step.getAbort().getCause() == AbortCause.ABORT_CAUSE_INTERNAL
+                && stage != Stage.PAIR
+                && !usesOwnSetUp();
+        if (byAnother) {
+          yield overtaken(out);
+        }
         pairs.drop(session, peer, setUp);
         yield end(out, step.getAbort().toBuilder());
       }
@@ -282,7 +289,7 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
   private Step enter(Step.Builder out, Stage next) {
     stage = next;
     if (next == Stage.PAIR && !mayBeginSetUp()) {
-      return retry(out, "a signature sets the pair up");
+      return overtaken(out);
     }
     Step first;
     try {
@@ -300,12 +307,19 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
       run = started;
       first = started.firstStep();
       if (next == Stage.PREPARE && !usesOwnSetUp()) {
-        return retry(out, "another session has set the pair up meanwhile");
+        return overtaken(out);
       }
     } catch (RefusedException e) {
-      // Another session of the pair has set up anew meanwhile, or the vault is full.
+      if (next != Stage.PAIR && !usesOwnSetUp()) {
+        return overtaken(out);
+      }
       log.warn("a step of a pair could not start: {} {}", next, e.detail());
-      return retry(out, "a step of the pair could not start");
+      return end(
+          out,
+          Abort.newBuilder()
+              .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+              .setAdvice(Advice.ADVICE_RETRY)
+              .setDetail("a step of the pair could not start"));
     }
     Step entered = follow(out, first);
     byte[] heard = early;
@@ -320,7 +334,14 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
 
   /** Whether the vault has had this session's set-up all the while. */
   private boolean usesOwnSetUp() {
-    return !setUp.isEmpty() && setUp.equals(pairs.setUp(session, peer, sealedShare));
+    return !setUp.isEmpty() && setUp.equals(presentSetUp());
+  }
+
+  /** A prepared signature is bound to its set-up, and through it to a share. */
+  private ByteString presentSetUp() {
+    return work == ExactProtocol.NONCE
+        ? pairs.setUp(session, peer)
+        : pairs.setUp(session, peer, sealedShare);
   }
 
   private int messageBlocks() {
@@ -398,13 +419,19 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
             .addSuspects(peer));
   }
 
-  private Step retry(Step.Builder out, String why) {
+  /**
+   * Another session of the pair has set it up, does so now, or has ended its set-up: neither party
+   * is to blame, and no suspect is named.
+   */
+  private Step overtaken(Step.Builder out) {
     return end(
         out,
         Abort.newBuilder()
-            .setCause(AbortCause.ABORT_CAUSE_INTERNAL)
+            .setCause(AbortCause.ABORT_CAUSE_CIRCUIT_MISMATCH)
             .setAdvice(Advice.ADVICE_RETRY)
-            .setDetail(why));
+            .setDetail(
+                "another session of the pair has changed its set-up meanwhile: the coordinator"
+                    + " tries again"));
   }
 
   /** An open nonce is answered in no session: its place in the vault is given back. */

@@ -31,7 +31,6 @@ import java.util.Set;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BiPredicate;
 import java.util.function.IntSupplier;
 import java.util.stream.Collectors;
@@ -40,8 +39,8 @@ import org.slf4j.LoggerFactory;
 
 /**
  * Keeps the stock of presignatures filled, in the background and behind the signings: nothing is
- * made with a party that has all the signing sessions it can do, and one session at a time at first
- * and after a failure, one more after each success.
+ * made with a party that has all the signing sessions it can do, and as many sessions run at once
+ * as {@link MakingPlaces} says.
  */
 public final class PresignatureMaker {
   private static final Logger log = LoggerFactory.getLogger(PresignatureMaker.class);
@@ -57,10 +56,7 @@ public final class PresignatureMaker {
    */
   public record Limits(int maxRunning, Duration time) {}
 
-  /** How many sessions may run at once now. */
-  private final AtomicInteger places = new AtomicInteger(1);
-
-  private final AtomicInteger running = new AtomicInteger();
+  private final MakingPlaces places;
   private final Semaphore calls = new Semaphore(0);
   private final PresignatureStock stock;
   private final KeyDirectory keys;
@@ -98,6 +94,7 @@ public final class PresignatureMaker {
     this.sessions = sessions;
     this.link = link;
     this.limits = limits;
+    this.places = new MakingPlaces(limits.maxRunning());
     this.signings = signings;
     this.hasRoom = hasRoom;
     this.threads = threads;
@@ -160,18 +157,23 @@ public final class PresignatureMaker {
               .filter(m -> m.role() == Member.Role.PARTY)
               .map(Member::partyId)
               .collect(Collectors.toSet()));
-      while (!stopping && running.get() < places.get()) {
-        Optional<Place> next = stock.next(signings.getAsInt(), hasRoom);
+      while (!stopping) {
+        Optional<Place> next =
+            stock.next(
+                signings.getAsInt(),
+                (combination, soon) ->
+                    places.isFree(combination) && hasRoom.test(combination.signingSet(), soon));
         if (next.isEmpty()) {
           return;
         }
-        running.incrementAndGet();
+        places.begun(next.get().combination());
         threads.execute(
             () -> {
+              boolean made = false;
               try {
-                make(channel, next.get());
+                made = make(channel, next.get());
               } finally {
-                running.decrementAndGet();
+                places.ended(next.get().combination(), made);
                 calls.release();
               }
             });
@@ -181,7 +183,8 @@ public final class PresignatureMaker {
     }
   }
 
-  private void make(SecureChannel channel, Place place) {
+  /** Whether there are presignatures of it. */
+  private boolean make(SecureChannel channel, Place place) {
     Combination combination = place.combination();
     boolean made = false;
     try {
@@ -193,7 +196,7 @@ public final class PresignatureMaker {
           || key.get().epoch() != combination.epoch()
           || parties.size() != combination.signingSet().size()) {
         stock.refused(combination);
-        return;
+        return false;
       }
       Duration time = combination.messageBlocks() == 0 ? limits.time() : SessionPlan.PAIR_TIME;
       ObservedSession session =
@@ -213,9 +216,8 @@ public final class PresignatureMaker {
       SessionOutcome outcome = session.await(time);
       if (outcome instanceof SessionOutcome.Presigned presigned) {
         made = true;
-        places.updateAndGet(now -> Math.min(limits.maxRunning(), now + 1));
         stock.made(place, presigned.ids(), session.id());
-        return;
+        return true;
       }
       if (outcome instanceof SessionOutcome.Refused refused
           && refused.by().values().stream()
@@ -237,9 +239,9 @@ public final class PresignatureMaker {
       Thread.currentThread().interrupt();
     } finally {
       if (!made) {
-        places.set(1);
         stock.failed(place);
       }
     }
+    return false;
   }
 }

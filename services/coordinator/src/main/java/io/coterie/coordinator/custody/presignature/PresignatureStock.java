@@ -86,6 +86,11 @@ public final class PresignatureStock implements KeyObserver {
     public Combination {
       signingSet = List.copyOf(signingSet);
     }
+
+    /** Whether two parties prepare it with circuits, which takes each half a second and more. */
+    boolean isOfPair() {
+      return messageBlocks > 0;
+    }
   }
 
   /**
@@ -255,7 +260,7 @@ public final class PresignatureStock implements KeyObserver {
   private void use(Shelf shelf, int wanted) {
     shelf.usedNanos = nanoTime.getAsLong();
     shelf.wanted = Math.min(most(shelf.combination), Math.max(FIRST_WANTED, wanted));
-    // The signature that takes one has not begun yet: what must wait for it is seen later.
+    // The signature that takes one has not begun yet: work that must wait for it is seen later.
     if (!shelf.takesLong() || isLow(shelf)) {
       demand.run();
     }
@@ -299,15 +304,18 @@ public final class PresignatureStock implements KeyObserver {
    * <p>A session costs the parties about as much for one presignature as for several. So above the
    * low mark none is made for fewer than it can make, and below not only up to the mark.
    *
-   * <p>What takes the parties' processors for long waits until nothing is signed, unless none is
-   * left.
+   * <p>Work that takes the parties' processors for long waits until nothing is signed, unless none
+   * is left.
+   *
+   * <p>Of several that are as empty, the one that has failed least is next: those that nothing
+   * comes of keep no other one waiting.
    *
    * @param signings being worked on, as {@link Limits#isBusy} takes them: while the parties are
    *     busy only what is nearly used up is made
-   * @param hasRoom whether the parties of a signing set can do this now; true with it if so few are
-   *     left that signings will soon find none
+   * @param hasRoom whether this can be made now; true with it if so few are left that signings will
+   *     soon find none
    */
-  synchronized Optional<Place> next(int signings, BiPredicate<List<Integer>, Boolean> hasRoom) {
+  synchronized Optional<Place> next(int signings, BiPredicate<Combination, Boolean> hasRoom) {
     expire();
     int room = limits.maxTotal() - ready - making;
     if (room <= 0) {
@@ -324,8 +332,8 @@ public final class PresignatureStock implements KeyObserver {
             // is what takes a party long.
             .filter(s -> s.making == 0 || s.failures == 0 && !s.takesLong())
             .filter(s -> now - s.usedNanos < limits.idleTime().toNanos())
-            .filter(s -> hasRoom.test(s.combination.signingSet(), isLow(s)))
-            .min(Comparator.comparingDouble(Shelf::filled));
+            .filter(s -> hasRoom.test(s.combination, isLow(s)))
+            .min(Comparator.comparingDouble(Shelf::filled).thenComparingInt(s -> s.failures));
     return emptiest.map(
         s -> {
           int count = Math.min(room, Math.min(s.batch, s.wanted - s.stock()));
@@ -403,7 +411,7 @@ public final class PresignatureStock implements KeyObserver {
    * others.
    */
   public synchronized void unknown(int party, Combination combination) {
-    boolean ofPair = combination.messageBlocks() > 0;
+    boolean ofPair = combination.isOfPair();
     empty(
         c ->
             ofPair

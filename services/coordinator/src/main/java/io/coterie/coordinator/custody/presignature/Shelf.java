@@ -52,7 +52,7 @@ final class Shelf {
 
   /** Whether one takes a party's processor for half a second and more. */
   boolean takesLong() {
-    return combination.messageBlocks() > 0;
+    return combination.isOfPair();
   }
 
   double filled() {

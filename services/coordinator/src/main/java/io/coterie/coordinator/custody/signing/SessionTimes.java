@@ -3,6 +3,7 @@ package io.coterie.coordinator.custody.signing;
 import io.coterie.coordinator.custody.request.Run;
 import io.coterie.coordinator.custody.request.RunLimits;
 import io.coterie.coordinator.session.AdaptiveTimeout;
+import io.coterie.coordinator.session.SessionOutcome;
 import io.coterie.coordinator.session.SessionPlan;
 import io.coterie.platform.intent.VerifiedIntent;
 import io.coterie.proto.custody.v1.Scheme;
@@ -11,6 +12,10 @@ import io.coterie.proto.party.v1.RefusalReason;
 import java.time.Clock;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /** How long the sessions of one request may take. No session goes beyond the end of the intent. */
 final class SessionTimes {
@@ -98,5 +103,28 @@ final class SessionTimes {
   /** Whether the order had come too late, rather than the request. */
   boolean wasLate(RefusalReason reason) {
     return reason == RefusalReason.REFUSAL_REASON_INTENT_EXPIRED && !isExpired();
+  }
+
+  /**
+   * The parties that were asked more than they can do; a party that is gone looks the same. Of a
+   * pair nobody can tell who was waited for, and each says itself what is too much for it.
+   */
+  Optional<Set<Integer>> overloaded(SessionOutcome outcome) {
+    return switch (outcome) {
+      case SessionOutcome.TimedOut timedOut ->
+          least.isZero() ? Optional.of(timedOut.missing()) : Optional.empty();
+      case SessionOutcome.Refused refused -> {
+        Set<Integer> late =
+            refused.by().entrySet().stream()
+                .filter(
+                    e ->
+                        e.getValue() == RefusalReason.REFUSAL_REASON_OVERLOADED
+                            || wasLate(e.getValue()))
+                .map(Map.Entry::getKey)
+                .collect(Collectors.toSet());
+        yield late.isEmpty() ? Optional.empty() : Optional.of(late);
+      }
+      default -> Optional.empty();
+    };
   }
 }

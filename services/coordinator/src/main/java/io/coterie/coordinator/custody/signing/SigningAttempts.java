@@ -40,10 +40,10 @@ import java.time.Instant;
 import java.util.Collection;
 import java.util.Comparator;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.function.Predicate;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 import org.slf4j.Logger;
@@ -106,6 +106,10 @@ public final class SigningAttempts {
   private final SignedRefusals refusals;
   private final SessionTimes times;
   private final boolean presignable;
+
+  /** Whether the two that sign talk with each other alone. */
+  private final boolean ofPairs;
+
   private KeyRecord key;
   private KeyPublic keyPublic;
   private int tried;
@@ -139,6 +143,8 @@ public final class SigningAttempts {
     this.refusals = new SignedRefusals(intent);
     this.times = new SessionTimes(services.timeout(), services.limits(), clock, run, intent);
     this.presignable = Protocol.of(intent.scheme(), Operation.SIGN_PRESIGNED).isPresent();
+    this.ofPairs =
+        Protocol.of(intent.scheme(), Operation.SIGN).filter(Protocol::isOfPairs).isPresent();
     this.key = key;
     this.keyPublic = Objects.requireNonNull(key.keyPublic());
     this.tried = request.sessions();
@@ -198,7 +204,7 @@ public final class SigningAttempts {
     }
     return switch (services
         .chooser()
-        .choose(key.threshold(), members, reachable, candidates.ranks(clock.instant()))) {
+        .choose(key.threshold(), ofPairs, members, reachable, candidates.ranks(clock.instant()))) {
       case Choice.Exhausted _ ->
           fail(candidates.exhausted(run.resource, key, services.keys().wentBack(key.name())));
       case Choice.OutOfReach outOfReach -> {
@@ -231,12 +237,14 @@ public final class SigningAttempts {
             .filter(m -> reachable.contains(m) && !services.chooser().isSuspect(m))
             .map(Member::partyId)
             .collect(Collectors.toSet());
+    Predicate<List<Integer>> would =
+        set -> usable.containsAll(set) && !(ofPairs && services.chooser().isSuspectPair(set));
     Purpose purpose = Purpose.of(combination(List.of()));
-    Optional<Presignature> ready = presignatures.take(purpose, usable::containsAll);
+    Optional<Presignature> ready = presignatures.take(purpose, would);
     if (ready.isPresent() || !presignatures.limits().isBusy(services.turns().running())) {
       return ready;
     }
-    Optional<Promise> promise = presignatures.promise(purpose, usable::containsAll);
+    Optional<Promise> promise = presignatures.promise(purpose, would);
     return promise.isPresent() ? promise.get().await(time, services.timeout().min()) : ready;
   }
 
@@ -274,7 +282,7 @@ public final class SigningAttempts {
         times.succeeded(time.nanos() - started);
         turn.succeeded();
       } else {
-        overloaded(outcome).ifPresent(turn::overloaded);
+        times.overloaded(outcome).ifPresent(turn::overloaded);
       }
     }
     if (outcome instanceof SessionOutcome.Signed signed) {
@@ -461,25 +469,6 @@ public final class SigningAttempts {
     refusals.hear(outcome, channel.roster());
     run.failedFor(Failure.of(run.resource, session, outcome).with(refusals.receipts()));
     return false;
-  }
-
-  /** The parties that were asked more than they can do; a party that is gone looks the same. */
-  private Optional<Set<Integer>> overloaded(SessionOutcome outcome) {
-    return switch (outcome) {
-      case SessionOutcome.TimedOut timedOut -> Optional.of(timedOut.missing());
-      case SessionOutcome.Refused refused -> {
-        Set<Integer> late =
-            refused.by().entrySet().stream()
-                .filter(
-                    e ->
-                        e.getValue() == RefusalReason.REFUSAL_REASON_OVERLOADED
-                            || times.wasLate(e.getValue()))
-                .map(Map.Entry::getKey)
-                .collect(Collectors.toSet());
-        yield late.isEmpty() ? Optional.empty() : Optional.of(late);
-      }
-      default -> Optional.empty();
-    };
   }
 
   /** Null if this replica stops, or the intent expires, before it is this request's turn. */

@@ -421,9 +421,24 @@ class PresignatureStockTest {
     want(A);
     want(A13);
     assertThat(stock.next(0, (set, _) -> false)).isEmpty();
-    Optional<Place> next = stock.next(0, (set, _) -> !set.contains(2));
+    Optional<Place> next = stock.next(0, (c, _) -> !c.signingSet().contains(2));
     assertThat(next.map(Place::combination)).contains(A13);
-    assertThat(stock.next(0, (set, _) -> set.contains(2)).map(Place::combination)).contains(A);
+    assertThat(stock.next(0, (c, _) -> c.signingSet().contains(2)).map(Place::combination))
+        .contains(A);
+  }
+
+  @Test
+  void what_has_failed_comes_after_what_is_as_empty() {
+    for (Combination failing : List.of(A, B)) {
+      stock = stock(16, 4, 40, 5);
+      want(failing);
+      stock.failed(stock.next(0, (_, _) -> true).orElseThrow());
+      now += Duration.ofMinutes(1).toNanos();
+      Combination other = failing == A ? B : A;
+      want(other);
+      assertThat(next(false)).contains(other);
+      assertThat(next(false)).contains(failing);
+    }
   }
 
   /** The parties are told the session, so nothing else of it may be in use any more. */
