@@ -203,8 +203,8 @@ mpc_code mpc_group_call(const mpc_vault *vault, mpc_view sealed_identity, mpc_vi
 
 /*
  * Does one call about an imported key or seed that needs no session: an owner splits it, a party takes its share or
- * forgets a peer. Set-ups of pairs, preparations, nonces, answers and derivations are sessions. The vault keeps set-ups,
- * preparations, nonces and nodes of seeds, and forgets them when it is freed.
+ * forgets a peer. Set-ups of pairs, preparations, nonces, answers and derivations are sessions. The vault keeps
+ * set-ups, preparations, nonces and nodes of seeds, and forgets them when it is freed.
  * vault: null for an owner. sealed_identity: of mpc_identity_create, with this vault, for a party that takes its share;
  * not looked at otherwise. call: coterie.core.v1.ImportCall; an owner's has the key or seed, and the caller wipes it.
  * reply: coterie.core.v1.ImportReply, of which a sealed share is a secret under the vault's key; bytes that are no

@@ -56,7 +56,7 @@ fn a_child_of_a_shared_key_is_found_by_two_pairs_and_is_shared_anew_and_signs() 
     };
     let (first, second) = (derive([1, 3], 10, &[H, 7]), derive([2, 3], 11, &[H, 7]));
     let [one, other] = [&first, &second].map(|done| done[&3].key_public.clone().unwrap());
-    // What the second pair has to compare.
+    // The second pair has to compare these.
     assert_eq!((&one.public_key, &one.chain_code), (&other.public_key, &other.chain_code));
     assert_ne!(one.public_key, parent.public_key);
     assert_eq!((one.key_id.as_str(), one.epoch, one.threshold), (CHILD, 1, 2));
@@ -134,8 +134,8 @@ fn a_pair_with_a_seed_derives_a_key_of_slip10_that_all_parties_sign_with() {
     let holders = Holders::of(&SEED);
     let pair = [2, 3];
     let (nodes, keys) = (ProtocolId::HardenedSlip10Node, ProtocolId::HardenedSlip10Key);
-    // What a session leaves that is cut at a message is what there is before that message arrives: nothing, but at the
-    // one that sends the last one.
+    // A session that is cut at a message leaves the same as before that message arrives: nothing, but at the party that
+    // sends the last one.
     let observed = |protocol, session, change: Change<'_>, has: &dyn Fn(u32) -> bool| {
         let mut seen = Vec::new();
         let (done, aborts) = run_with(holders.starts(protocol, pair, session, change), |_, _, _| {
@@ -189,7 +189,7 @@ fn a_pair_with_a_seed_derives_a_key_of_slip10_that_all_parties_sign_with() {
     assert_eq!(cut(3, messages), pair);
     assert_eq!(pair.map(|id| has_node(id, 3)), [false; 2]);
 
-    // What goes with a node, with its set-up, and with a set-up in its place.
+    // Things that go with a node, with its set-up, and with a set-up in its place.
     let both = || pair.map(|id| found_pair(holders.party(id), 5 - id));
     let [one, same] = both();
     assert!(one == same && one.len() == 32);

@@ -28,7 +28,7 @@ pub const MAX_STEPS: usize = 3;
 /// Levels of a path, at most.
 pub const MAX_LEVELS: usize = 10;
 
-/// What a session derives: its payload, so that both parties mean the same.
+/// The child that a session derives: its payload, so that both parties mean the same.
 ///
 /// ```text
 /// bytes

@@ -2,8 +2,8 @@
 //!
 //! [`Talk`] gives a dialogue of the library `circuits` the form of [`engine::Protocol`]. [`Pairing`], [`Preparing`],
 //! [`OpenNonce`] and [`Answer`] are the dialogues of imported Ed25519 keys (`docs/protocols/ed25519-rfc8032.md`);
-//! [`Deriving`], [`SeedPairing`], [`SeedDeriving`], [`Slip10Deriving`] and [`Slip10Keying`] those of hardened derivation
-//! (`docs/protocols/hardened-derivation.md`).
+//! [`Deriving`], [`SeedPairing`], [`SeedDeriving`], [`Slip10Deriving`] and [`Slip10Keying`] those of hardened
+//! derivation (`docs/protocols/hardened-derivation.md`).
 
 mod exact;
 mod hardened;

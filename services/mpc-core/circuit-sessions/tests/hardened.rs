@@ -176,8 +176,8 @@ fn a_pair_with_a_seed_finds_its_root_and_derives_a_key_of_slip10() {
     assert!(ran.done.iter().all(Option::is_none) && !paired[0].ended());
 }
 
-/// A bit is flipped in frames of the set-up, of the preparation, and of the derivation after it. The latter's places are
-/// counted from the end.
+/// A bit is flipped in frames of the set-up, of the preparation, and of the derivation after it. The latter's places
+/// are counted from the end.
 #[test]
 fn what_is_wrong_in_a_derivation_has_a_cause_and_names_its_sender() {
     let circuit = circuit(Step::Child);

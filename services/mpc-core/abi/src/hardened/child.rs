@@ -42,7 +42,7 @@ pub(super) fn node(share: KeyShare, name: &PairName) -> Result<Node, SetupError>
     Node::from_shamir(known, &shares, name.me.get(), name.peer.get()).ok_or(SetupError::ShareInvalid)
 }
 
-/// What the end of a derivation needs to make a key of two parties.
+/// The things from which the end of a derivation makes a key of two parties.
 pub(crate) struct Making {
     key: Arc<DataKey>,
     name: PairName,

@@ -70,9 +70,9 @@ impl Node {
         Self::weighted(public, shares, &own, &their)
     }
 
-    /// Both shares as Shamir's scheme with threshold 2 has them, for the parties of these numbers: what a reshare to
-    /// more parties takes, and [`Node::from_shamir`]. `None` for numbers that are zero or equal, and if a share is zero:
-    /// a peer that chooses its mask can have that, and no honest party does.
+    /// Both shares as Shamir's scheme with threshold 2 has them, for the parties of these numbers: a reshare to more
+    /// parties takes them, and so does [`Node::from_shamir`]. `None` for numbers that are zero or equal, and if a share
+    /// is zero: a peer that chooses its mask can have that, and no honest party does.
     #[must_use]
     pub fn to_shamir(&self, own: u16, peer: u16) -> Option<ShamirShare<POINT_BYTES>> {
         let (own, their) = weights(own, peer)?;

@@ -84,7 +84,7 @@ impl Slip10Node {
 
 impl PairKey {
     /// Both shares of the secret scalar as Shamir's scheme with threshold 2 has them, for the parties of these numbers:
-    /// what a reshare to more parties takes. `None` for numbers that are zero or equal, and if a share is zero: a peer
+    /// a reshare to more parties takes them. `None` for numbers that are zero or equal, and if a share is zero: a peer
     /// that chooses its mask can have that, and no honest party does.
     #[must_use]
     pub fn to_shamir(&self, own: u16, peer: u16) -> Option<ShamirShare<32>> {

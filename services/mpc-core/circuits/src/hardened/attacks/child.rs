@@ -80,7 +80,7 @@ impl Couple {
         Couple { circuit: &CIRCUIT, pairs: again(&PAIRS), nodes: split(&KEY, chain, true, seed) }
     }
 
-    /// What the first derivation of every couple has prepared.
+    /// The preparation of every couple's first derivation.
     fn first(&self) -> [Ready; 2] {
         static FIRST: LazyLock<[Ready; 2]> = LazyLock::new(|| Couple::new(&CHAIN, 20).ready(1));
         FIRST.clone()

@@ -26,8 +26,8 @@ import org.slf4j.LoggerFactory;
  * the other which set-up it has, since one of them may have started again: without a common one
  * they set up anew. Between nonce and answer the caller stores the nonce point.
  *
- * <p>With a prepared signature the party with the higher number says first which set-up it uses,
- * and then its part of the nonce.
+ * <p>With a prepared signature the party with the higher number speaks first: it says which set-up
+ * it uses, and its part of the nonce with it.
  *
  * <p>An envelope is a byte that says the step, and what the core has said in it.
  */
@@ -103,10 +103,11 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
       this.held = usePrepared();
       this.firstStep = waiting(first);
     } else {
-      first.addOutgoing(outgoing(setUp));
+      // One envelope, since the peer may hear two in another order.
       Step used = usePrepared();
+      first.addOutgoing(outgoing(setUp.concat(used.getOutgoing(0).getEnvelope())));
       this.stage = Stage.NONCE;
-      this.firstStep = follow(first, used);
+      this.firstStep = waiting(first);
     }
   }
 
@@ -208,14 +209,18 @@ final class PairRun implements ProtocolCore.Run, ExactPairs.SetsUp {
   /** A body of the peer for the present step. */
   private Step hear(Step.Builder out, byte[] body) {
     if (stage == Stage.OFFER) {
-      boolean common = !setUp.isEmpty() && setUp.equals(ByteString.copyFrom(body));
+      ByteString said = ByteString.copyFrom(body);
       Step first = held;
-      if (first != null) {
-        held = null;
-        stage = Stage.NONCE;
-        return common ? follow(out, first) : mismatch(out);
+      if (first == null) {
+        boolean common = !setUp.isEmpty() && setUp.equals(said);
+        return enter(out, common ? Stage.PREPARE : Stage.PAIR);
       }
-      return enter(out, common ? Stage.PREPARE : Stage.PAIR);
+      held = null;
+      stage = Stage.NONCE;
+      return said.startsWith(setUp)
+          ? hear(
+              follow(out, first).toBuilder(), Arrays.copyOfRange(body, setUp.size(), body.length))
+          : mismatch(out);
     }
     ProtocolCore.Run current = run;
     if (current == null) {
