@@ -32,7 +32,7 @@ class PreparedSignaturesTest {
   void pairs_prepare_ahead_of_need_and_sign_as_the_owner_does(Running shared) {
     byte[] seed = new byte[Ed25519.SECRET_KEY_SIZE];
     new SecureRandom().nextBytes(seed);
-    shared.wallet().importKey(KEY, seed);
+    shared.wallet().importKey(KEY, seed, 2);
     assertThat(sign(shared, seed, "first").getPresigned()).isFalse();
     List<Double> millis = new ArrayList<>();
     for (int i = 0; i < SIGNATURES; i++) {

@@ -37,6 +37,7 @@ import io.coterie.trust.Trust;
 import io.coterie.trust.TrustFile;
 import io.grpc.Grpc;
 import io.grpc.ManagedChannel;
+import io.grpc.Status;
 import io.grpc.StatusRuntimeException;
 import io.grpc.TlsChannelCredentials;
 import java.io.IOException;
@@ -50,12 +51,16 @@ import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 import javax.net.ssl.SSLContext;
 
 /** A requester: its own key for intents, its own client certificate, calls over gRPC. */
 public final class WalletBackend implements AutoCloseable {
   private static final Duration INTENT_VALIDITY = Duration.ofMinutes(10);
   private static final Duration DEADLINE = Duration.ofSeconds(60);
+
+  /** Three parties compute for some ten seconds, and on a busy machine for a minute. */
+  private static final Duration IMPORT_WAIT = Duration.ofSeconds(120);
 
   /** A coordinator or edge that vanished without a word is noticed after both. */
   private static final Duration SILENCE = Duration.ofSeconds(20);
@@ -192,8 +197,21 @@ public final class WalletBackend implements AutoCloseable {
 
   /** Has all parties of the installation take over an Ed25519 key, and waits until they have. */
   public Key importKey(String key, byte[] seed) {
+    return importKey(key, seed, parties());
+  }
+
+  /**
+   * Has the parties with the lowest ids take over an Ed25519 key, and waits until they have. The
+   * more pairs they make, the longer it takes.
+   *
+   * @param count of the parties
+   */
+  public Key importKey(String key, byte[] seed, int count) {
+    return importKey(key, seed, parties().subList(0, count));
+  }
+
+  private Key importKey(String key, byte[] seed, List<Member> parties) {
     String name = "keys/" + key;
-    List<Member> parties = parties();
     SplitKey.Builder split =
         SplitKey.newBuilder().setKeyId(name).setSecret(ByteString.copyFrom(seed));
     for (Member party : parties) {
@@ -217,13 +235,26 @@ public final class WalletBackend implements AutoCloseable {
             .setPurpose("acceptance")
             .setNotAfter(notAfter())
             .build();
-    return attested(
-        keys()
-            .importKey(
-                ImportKeyRequest.newBuilder()
-                    .setSignedIntent(intents.sign(intent))
-                    .addAllEncryptedShares(shares)
-                    .build()));
+    ImportKeyRequest request =
+        ImportKeyRequest.newBuilder()
+            .setSignedIntent(intents.sign(intent))
+            .addAllEncryptedShares(shares)
+            .build();
+    return attested(untilMade(() -> keys().importKey(request)));
+  }
+
+  /** Asks again for what was still being made when the time of a call was over. */
+  private static Key untilMade(Supplier<Key> call) {
+    long end = System.nanoTime() + IMPORT_WAIT.toNanos();
+    while (true) {
+      try {
+        return call.get();
+      } catch (StatusRuntimeException e) {
+        if (e.getStatus().getCode() != Status.Code.UNAVAILABLE || System.nanoTime() > end) {
+          throw e;
+        }
+      }
+    }
   }
 
   private List<Member> parties() {
