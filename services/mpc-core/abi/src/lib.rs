@@ -21,6 +21,7 @@ mod passphrase;
 pub mod proto;
 mod refusal;
 mod runs;
+mod seeds;
 mod session;
 mod vault;
 pub mod verify;

@@ -8,12 +8,12 @@ use engine::{EvidenceKey, PartyId, PartySet, Secret, SetupError};
 use rand_core::Rng;
 use zeroize::Zeroize;
 
-use crate::hardened::Seeds;
 use crate::memory::lock;
 use crate::os_rng::os_rng;
 use crate::pairs::Exact;
 use crate::proto;
 use crate::runs::Runs;
+use crate::seeds::Seeds;
 
 /// Most presignatures that a vault can have: those that are kept and those being made.
 pub(crate) const MAX_PRESIGNATURES: usize = 65_536;

@@ -5,7 +5,6 @@
 
 mod call;
 mod child;
-mod table;
 
 use circuit_sessions::{
     Child, Derivation, Deriving, DerivingInput, PairedSeed, SeedDeriving, SeedDerivingInput, SeedPairing,
@@ -21,11 +20,11 @@ use crate::exact::{open, pair, two};
 use crate::inputs::{Inputs, StartError};
 use crate::pairs::{PairName, Place};
 use crate::proto;
+use crate::seeds::Seeds;
 use crate::session::{Offered, Prepared};
 
 pub(crate) use call::{split_seed, take_share};
 use child::Making;
-pub(crate) use table::Seeds;
 
 /// Names the shares of seeds.
 const FAMILY: &str = "hardened-seed";
