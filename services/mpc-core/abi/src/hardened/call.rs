@@ -4,7 +4,6 @@ use circuits::hardened::{PublicNode, SEED_BYTES, SeedShare, split_seed_for};
 use engine::seal::SealKind;
 use engine::{Secret, SetupError, hand_over};
 
-use super::FAMILY;
 use crate::exact::{EPOCH, holders, imported, number};
 use crate::inputs::StartError;
 use crate::os_rng::os_rng;
@@ -12,6 +11,9 @@ use crate::proto::import::{KeySplit, ShareTaken, SplitSeed, TakeSeedShare};
 use crate::proto::{KeyPublic, PartyBytes};
 use crate::session::sealed;
 use crate::vault::Vault;
+
+/// Names the shares of seeds.
+pub(super) const FAMILY: &str = "hardened-seed";
 
 /// The root of a seed.
 pub(super) fn root_public(root: &PublicNode, key_id: &str) -> KeyPublic {

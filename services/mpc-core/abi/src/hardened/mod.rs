@@ -23,11 +23,9 @@ use crate::proto;
 use crate::seeds::Seeds;
 use crate::session::{Offered, Prepared};
 
+use call::FAMILY;
 pub(crate) use call::{split_seed, take_share};
 use child::Making;
-
-/// Names the shares of seeds.
-const FAMILY: &str = "hardened-seed";
 
 /// Blocks of SHA-512 in a circuit, at most: a session prepares one circuit at a time, and needs room for it.
 const BLOCKS: usize = 2;
